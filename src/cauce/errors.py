@@ -1,0 +1,42 @@
+"""Every error a user can meet, as one tree with stable codes.
+
+CauceError                 code
+├── UsageError             usage        the request is wrong; exit code 2, nothing was started
+│   ├── UnknownName        unknown-name a dataset, query, table or parameter that does not exist
+│   ├── DataNotFound       data-missing a file or folder that a query needs is not there
+│   ├── WrongColumns       wrong-columns a file lacks columns that a query needs
+│   └── PlanError          plan         a query is declared in a way that cannot be planned
+└── JobFailed              job-failed   the work started and could not be finished; exit code 1
+"""
+
+from __future__ import annotations
+
+
+class CauceError(Exception):
+    """Root of the tree. The message says what happened, to what, and what to do next."""
+
+    code = "error"
+
+
+class UsageError(CauceError):
+    code = "usage"
+
+
+class UnknownName(UsageError):
+    code = "unknown-name"
+
+
+class DataNotFound(UsageError):
+    code = "data-missing"
+
+
+class WrongColumns(UsageError):
+    code = "wrong-columns"
+
+
+class PlanError(UsageError):
+    code = "plan"
+
+
+class JobFailed(CauceError):
+    code = "job-failed"
