@@ -1,0 +1,76 @@
+"""What a dataset is declared with: tables, kinds of cell, relations, aggregates, outputs."""
+
+from cauce.operators.order import POSITION, desc, ratio
+from cauce.plan.dataset import Dataset, Parameter
+from cauce.plan.expressions import divided, divided_half_even
+from cauce.plan.outputs import DATE, FLOAT, INTEGER, PLAIN, TEXT, TEXTS, places, scaled
+from cauce.plan.relation import (
+    Relation,
+    Table,
+    count,
+    count_distinct,
+    first,
+    greatest,
+    least,
+    mean,
+    mode,
+    mode_count,
+    quantile,
+    total,
+)
+from cauce.scan.tables import Column
+from cauce.scan.kinds import (
+    Date,
+    Decimal,
+    Duration,
+    FieldList,
+    Fixed,
+    Float,
+    Identifier,
+    Integer,
+    Text,
+    TextList,
+    Timestamp,
+)
+
+__all__ = [
+    "DATE",
+    "FLOAT",
+    "INTEGER",
+    "PLAIN",
+    "POSITION",
+    "TEXT",
+    "TEXTS",
+    "Column",
+    "Dataset",
+    "Date",
+    "Decimal",
+    "Duration",
+    "FieldList",
+    "Fixed",
+    "Float",
+    "Identifier",
+    "Integer",
+    "Parameter",
+    "Relation",
+    "Table",
+    "Text",
+    "TextList",
+    "Timestamp",
+    "count",
+    "count_distinct",
+    "desc",
+    "divided",
+    "divided_half_even",
+    "first",
+    "greatest",
+    "least",
+    "mean",
+    "mode",
+    "mode_count",
+    "places",
+    "quantile",
+    "ratio",
+    "scaled",
+    "total",
+]

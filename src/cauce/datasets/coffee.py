@@ -1,0 +1,130 @@
+"""Sales of a chain of coffee shops: four questions on transactions, items, stores and customers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from cauce.plan import (
+    DATE,
+    INTEGER,
+    TEXT,
+    Dataset,
+    Date,
+    Decimal,
+    Identifier,
+    Integer,
+    Relation,
+    Table,
+    Text,
+    Timestamp,
+    count,
+    desc,
+    first,
+    places,
+    total,
+)
+
+menu_items = Table(
+    "menu_items", "menu_items/menu_items.csv", {"item_id": Identifier(), "item_name": Text()}, small=True
+)
+stores = Table("stores", "stores/stores.csv", {"store_id": Identifier(), "store_name": Text()}, small=True)
+users = Table("users", "users/users_*.csv", {"user_id": Identifier(), "birthdate": Date()})
+transactions = Table(
+    "transactions",
+    "transactions/transactions_*.csv",
+    {
+        "transaction_id": Text(),
+        "store_id": Identifier(),
+        "user_id": Identifier(),
+        "final_amount": Decimal(),
+        "created_at": Timestamp(),
+    },
+)
+transaction_items = Table(
+    "transaction_items",
+    "transaction_items/transaction_items_*.csv",
+    {"item_id": Identifier(), "quantity": Integer(), "subtotal": Decimal(), "created_at": Timestamp()},
+)
+dataset = Dataset(
+    "coffee", (menu_items, stores, users, transactions, transaction_items), source=Path(__file__)
+)
+
+created = pl.col("created_at")
+in_two_years = created.dt.year().is_between(2024, 2025)
+second_of_day = (
+    created.dt.hour().cast(pl.Int32) * 3600 + created.dt.minute().cast(pl.Int32) * 60 + created.dt.second()
+)
+in_opening_hours = second_of_day.is_between(6 * 3600, 23 * 3600)
+store_names = stores.group_by("store_id").agg(name=first("store_name"), rows=count())
+item_names = menu_items.group_by("item_id").agg(name=first("item_name"), rows=count())
+
+
+def named(relation: Relation, names: Relation, key: str, column: str) -> Relation:
+    """The name behind an id, or the id itself where it has no row."""
+    name = pl.when(pl.col("rows").is_null()).then(pl.col(key).cast(pl.String)).otherwise(pl.col("name"))
+    return relation.join(names, on=key, how="left").with_columns(**{column: name})
+
+
+@dataset.query(transaction_id=TEXT, final_amount=places(2))
+def q1() -> Relation:
+    """Transactions of 2024 and 2025 between 06:00 and 23:00 of 75 or more"""
+    return (
+        transactions.filter(in_two_years, in_opening_hours, pl.col("final_amount") >= 75)
+        .select("transaction_id", "final_amount")
+        .in_input_order()
+    )
+
+
+@dataset.query(month=TEXT, ranking=TEXT, item_name=TEXT, quantity=INTEGER, profit=places(2))
+def q2() -> Relation:
+    """For each month of 2024 and 2025 the item sold most often and the one that brought most money"""
+    sold = (
+        transaction_items.filter(in_two_years)
+        .with_columns(month=created.dt.strftime("%Y-%m"))
+        .group_by("month", "item_id")
+        .agg(quantity=total("quantity"), profit=total("subtotal"))
+    )
+    by_quantity = sold.top_k(1, by=[desc("quantity"), "item_id"], per="month").with_columns(
+        ranking=pl.lit("quantity")
+    )
+    by_profit = sold.top_k(1, by=[desc("profit"), "item_id"], per="month").with_columns(
+        ranking=pl.lit("profit")
+    )
+    best = by_quantity.concat(by_profit)
+    return named(best, item_names, "item_id", "item_name").sort("month", desc("ranking"))
+
+
+@dataset.query(semester=TEXT, store_name=TEXT, tpv=places(2))
+def q3() -> Relation:
+    """Total payment value of each semester and store, 2024 and 2025, between 06:00 and 23:00"""
+    half = pl.when(created.dt.month() <= 6).then(pl.lit("-H1")).otherwise(pl.lit("-H2"))
+    paid = (
+        transactions.filter(in_two_years, in_opening_hours, pl.col("final_amount").is_not_null())
+        .with_columns(semester=created.dt.year().cast(pl.String) + half)
+        .group_by("semester", "store_id")
+        .agg(tpv=total("final_amount"))
+    )
+    return named(paid, store_names, "store_id", "store_name").sort("semester", "store_name")
+
+
+@dataset.query(store_name=TEXT, user_id=INTEGER, birthdate=DATE, purchases=INTEGER)
+def q4() -> Relation:
+    """For each store the 3 customers with most transactions in 2024 and 2025, with their birth dates"""
+    best = (
+        transactions.filter(pl.col("user_id").is_not_null(), in_two_years)
+        .group_by("store_id", "user_id")
+        .agg(purchases=count())
+        .top_k(3, by=[desc("purchases"), "user_id"], per="store_id")
+    )
+    # The customers are few by now: reading users after them keeps no birth date that nobody asked for.
+    births = (
+        users.join(best, on="user_id", how="semi", strategy="broadcast")
+        .group_by("user_id")
+        .agg(birthdate=first("birthdate"))
+    )
+    with_births = best.join(births, on="user_id", how="left")
+    return named(with_births, store_names, "store_id", "store_name").sort(
+        "store_name", desc("purchases"), "user_id"
+    )

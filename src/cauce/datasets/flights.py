@@ -1,0 +1,138 @@
+"""Flight itineraries and airports: five questions on stopovers, detours, speed and fares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from cauce.datasets.geodesic import direct_miles
+from cauce.plan import (
+    INTEGER,
+    PLAIN,
+    POSITION,
+    TEXT,
+    TEXTS,
+    Column,
+    Dataset,
+    Date,
+    Decimal,
+    Duration,
+    Fixed,
+    Float,
+    Relation,
+    Table,
+    Text,
+    count,
+    desc,
+    divided_half_even,
+    first,
+    greatest,
+    scaled,
+    total,
+)
+
+airports = Table(
+    "airports",
+    "airports-codepublic.csv",
+    {
+        "airport": Column("Airport Code", Text()),
+        "latitude": Column("Latitude", Float()),
+        "longitude": Column("Longitude", Float()),
+    },
+    delimiter=";",
+    null="\\N",
+    small=True,
+)
+flights = Table(
+    "flights",
+    ["itineraries.csv", "itineraries_random_2M.csv"],
+    {
+        "leg_id": Column("legId", Text()),
+        "search_date": Column("searchDate", Date()),
+        "flight_date": Column("flightDate", Date()),
+        "origin": Column("startingAirport", Text()),
+        "destination": Column("destinationAirport", Text()),
+        "duration_minutes": Column("travelDuration", Duration()),
+        "base_fare": Column("baseFare", Fixed(2)),
+        "fare": Column("totalFare", Fixed(2)),
+        "distance": Column("totalTravelDistance", Decimal()),
+        "arrivals": Column("segmentsArrivalAirportCode", Text()),
+    },
+)
+dataset = Dataset("flights", (airports, flights), source=Path(__file__))
+
+stops = pl.col("arrivals").str.split("||")
+stopping = flights.filter(pl.col("arrivals").str.count_matches("||", literal=True) >= 3).with_columns(
+    stopovers=stops.list.slice(0, stops.list.len() - 1)
+)
+
+
+@dataset.query(leg_id=TEXT, origin=TEXT, destination=TEXT, fare=scaled(2), stopovers=TEXTS)
+def q1() -> Relation:
+    """Flights with 3 or more stopovers"""
+    return stopping.select("leg_id", "origin", "destination", "fare", "stopovers").in_input_order()
+
+
+@dataset.query(leg_id=TEXT, origin=TEXT, destination=TEXT, distance=PLAIN)
+def q2() -> Relation:
+    """Flights more than 4 times as long as the direct way"""
+    places = airports.group_by("airport").agg(latitude=first("latitude"), longitude=first("longitude"))
+    start = places.select(origin="airport", from_latitude="latitude", from_longitude="longitude")
+    end = places.select(destination="airport", to_latitude="latitude", to_longitude="longitude")
+    return (
+        flights.filter(pl.col("distance").is_not_null())
+        .join(start, on="origin", strategy="broadcast")
+        .join(end, on="destination", strategy="broadcast")
+        .with_columns(direct=direct_miles("from_latitude", "from_longitude", "to_latitude", "to_longitude"))
+        .filter(pl.col("distance").cast(pl.Float64) > 4 * pl.col("direct"))
+        .select("leg_id", "origin", "destination", "distance")
+        .in_input_order()
+    )
+
+
+@dataset.query(origin=TEXT, destination=TEXT, leg_id=TEXT, stopovers=TEXTS, duration_minutes=INTEGER)
+def q3() -> Relation:
+    """The 2 fastest of those with 3 or more stopovers, for each route"""
+    order = ["duration_minutes", "leg_id", "flight_date", "search_date", POSITION]
+    return (
+        stopping.filter(pl.col("duration_minutes").is_not_null())
+        .select(
+            "origin", "destination", "leg_id", "stopovers", "duration_minutes", "flight_date", "search_date"
+        )
+        .top_k(2, by=order, per=["origin", "destination"])
+        .sort("origin", "destination", *order)
+    )
+
+
+@dataset.query(origin=TEXT, destination=TEXT, mean_fare=scaled(4), max_fare=scaled(2))
+def q4() -> Relation:
+    """Mean and maximum fare of each route's flights above the general mean"""
+    general = flights.filter(pl.col("fare").is_not_null()).agg(
+        all_cents=total("fare"), all_flights=count("fare")
+    )
+    # A histogram of fares, so that one pass is enough: the mean is known only when all rows have been seen.
+    fares = flights.group_by("origin", "destination", "fare").agg(flights=count())
+    above = fares.with_scalars(general).filter(
+        pl.col("fare").cast(pl.Int128) * pl.col("all_flights") > pl.col("all_cents")
+    )
+    return (
+        above.select("origin", "destination", "fare", "flights", cents=pl.col("fare") * pl.col("flights"))
+        .group_by("origin", "destination")
+        .agg(cents=total("cents"), flights=total("flights"), max_fare=greatest("fare"))
+        .with_columns(hundredths=pl.col("cents") * 100)
+        .with_columns(mean_fare=divided_half_even("hundredths", "flights"))
+        .sort("origin", "destination")
+    )
+
+
+@dataset.query(origin=TEXT, fare=scaled(2), flights=INTEGER)
+def q5() -> Relation:
+    """The most frequent base fare of each origin, all of them on a tie"""
+    return (
+        flights.select("origin", fare="base_fare")
+        .group_by("origin", "fare")
+        .agg(flights=count())
+        .top_k(1, by=desc("flights"), per="origin", ties="all")
+        .sort("origin", "fare")
+    )

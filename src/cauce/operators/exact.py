@@ -1,0 +1,157 @@
+"""Exact arithmetic: sums of floats that depend on no order, one correctly rounded division, half-even rounding.
+
+Nothing here may round twice: a result is either exact or one rounding away from the exact value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+FLOAT_UNIT_EXPONENT = 1074
+"""Every finite float64 is a whole multiple of 2**-1074."""
+
+_SAFE = 2**53
+_FAST_PLACES = 4
+_SPECIALS = (math.nan, math.inf, -math.inf)
+
+
+def divide(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
+    """The quotient of integers or decimals as the nearest float64; null where either is, or at zero."""
+    fast = _divide_small(numerator, denominator)
+    if fast is not None:
+        return fast
+    quotients = [
+        None if a is None or not b else _nearest(Fraction(a), Fraction(b))
+        for a, b in zip(numerator, denominator, strict=True)
+    ]
+    return pl.Series(numerator.name, quotients, dtype=pl.Float64)
+
+
+def _nearest(a: Fraction, b: Fraction) -> float:
+    quotient = a / b
+    return quotient.numerator / quotient.denominator
+
+
+def _divide_small(numerator: pl.Series, denominator: pl.Series) -> pl.Series | None:
+    """IEEE division rounds correctly when both sides are whole numbers below 2**53: true for nearly all data."""
+    sides = _small_whole(numerator), _small_whole(denominator)
+    if sides[0] is None or sides[1] is None:
+        return None
+    (a, a_unit), (b, b_unit) = sides
+    if a_unit < b_unit:
+        a = a * (b_unit // a_unit)
+    elif b_unit < a_unit:
+        b = b * (a_unit // b_unit)
+    if max(_peak(a), _peak(b)) >= _SAFE:
+        return None
+    b = b.set(b == 0, None)
+    return (a.cast(pl.Float64) / b.cast(pl.Float64)).alias(numerator.name)
+
+
+def _small_whole(values: pl.Series) -> tuple[pl.Series, int] | None:
+    """Values as Int64 multiples of 1/unit, or None where some don't fit."""
+    if values.dtype.is_integer():
+        whole = values.cast(pl.Int64, strict=False)
+        return (whole, 1) if whole.null_count() == values.null_count() else None
+    if not isinstance(values.dtype, pl.Decimal):
+        return None
+    if _decimal_peak(values) >= 10**14:
+        return None
+    unit = 10**_FAST_PLACES
+    scaled = (values * pl.Series([unit], dtype=pl.Decimal(38, 0))).cast(pl.Decimal(38, values.dtype.scale))
+    whole = scaled.cast(pl.Int64)
+    if not (whole.cast(scaled.dtype) == scaled).fill_null(True).all():
+        return None
+    return whole, unit
+
+
+def _decimal_peak(values: pl.Series) -> int:
+    low, high = values.min(), values.max()
+    return max(abs(int(low or 0)), abs(int(high or 0)))  # type: ignore[arg-type, call-overload]
+
+
+def _peak(values: pl.Series) -> int:
+    low, high = values.min(), values.max()
+    return max(abs(low or 0), abs(high or 0))  # type: ignore[arg-type, return-value, type-var]
+
+
+def fraction_ranks(quotient: pl.Series, numerator: pl.Series, denominator: pl.Series) -> pl.Series:
+    """Ranks of the exact fractions among rows whose rounded quotients are equal (0 where they stand alone)."""
+    ranks = np.zeros(len(quotient), dtype=np.int64)
+    tied = quotient.is_duplicated() & quotient.is_not_null()
+    where = tied.arg_true().to_list()
+    groups: dict[float, list[tuple[Fraction, int]]] = {}
+    for row in where:
+        groups.setdefault(quotient[row], []).append((Fraction(numerator[row]) / Fraction(denominator[row]), row))
+    for members in groups.values():
+        order = {value: rank for rank, value in enumerate(sorted({value for value, _ in members}))}
+        for value, row in members:
+            ranks[row] = order[value]
+    return pl.Series("rank", ranks)
+
+
+def divide_half_even(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
+    """The whole number nearest to the quotient of whole numbers, ties to the even one."""
+    rounded = [
+        None if a is None or not b else round(Fraction(int(a), int(b)))
+        for a, b in zip(numerator, denominator, strict=True)
+    ]
+    return pl.Series(numerator.name, rounded, dtype=pl.Int64)
+
+
+class FloatSum:
+    """An exact sum of floats as one big integer of 2**-1074, with flags for nan and the infinities."""
+
+    __slots__ = ("flags", "units")
+
+    def __init__(self, units: int = 0, flags: int = 0) -> None:
+        self.units = units
+        self.flags = flags
+
+    def add_scaled(self, mantissa: int, exponent: int) -> None:
+        self.units += mantissa << (exponent + FLOAT_UNIT_EXPONENT)
+
+    def dump(self) -> bytes:
+        size = (self.units.bit_length() + 8) // 8
+        return bytes([self.flags]) + self.units.to_bytes(size, "little", signed=True)
+
+    @staticmethod
+    def merge(dumps: Iterable[bytes]) -> FloatSum:
+        total = FloatSum()
+        for dump in dumps:
+            total.flags |= dump[0]
+            total.units += int.from_bytes(dump[1:], "little", signed=True)
+        return total
+
+    def value(self) -> float:
+        if self.flags & 1 or self.flags & 6 == 6:
+            return math.nan
+        if self.flags:
+            return math.inf if self.flags & 2 else -math.inf
+        try:
+            return self.units / 2**FLOAT_UNIT_EXPONENT
+        except OverflowError:
+            return math.inf if self.units > 0 else -math.inf
+
+
+def float_parts(values: pl.Series) -> pl.DataFrame:
+    """Columns mantissa (Int64), exponent (Int32) and flag (Int8) with value = mantissa * 2**exponent."""
+    raw = values.cast(pl.Float64).fill_null(0.0).to_numpy()
+    finite = np.isfinite(raw)
+    fraction, exponent = np.frexp(np.where(finite, raw, 0.0))
+    # Below 2**-1021 a float has fewer than 53 bits, so that it stays a whole multiple of 2**-1074.
+    shift = np.minimum(53, exponent + FLOAT_UNIT_EXPONENT)
+    mantissa = np.ldexp(fraction, shift).astype(np.int64)
+    flag = np.select([np.isnan(raw), raw == np.inf, raw == -np.inf], [1, 2, 4], 0).astype(np.int8)
+    return pl.DataFrame(
+        {
+            "mantissa": mantissa,
+            "exponent": (exponent - shift).astype(np.int32),
+            "flag": flag,
+        }
+    )

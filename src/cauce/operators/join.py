@@ -1,0 +1,58 @@
+"""Joins of rows with a complete other side. A null key matches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from cauce.operators.late import Late, Rows
+
+How = Literal["inner", "left", "semi", "anti"]
+_ROW = "#row"
+
+
+class Build:
+    """The complete side of a join, prepared once and probed by many batches."""
+
+    def __init__(self, frame: pl.DataFrame, on: Sequence[str]) -> None:
+        self.on = list(on)
+        self.frame = frame
+        self.keys = frame.select(self.on).unique(maintain_order=True).drop_nulls()
+
+    def matching(self, rows: Late) -> Rows:
+        """Which of the rows have a partner."""
+        keys = rows.frame(self.on).with_row_index(_ROW)
+        return _indexes(keys.join(self.keys, on=self.on, how="semi", maintain_order="left"))
+
+
+def _indexes(frame: pl.DataFrame) -> Rows:
+    return frame[_ROW].to_numpy().astype(np.int64)
+
+
+def join(left: Late, right: Build, how: How) -> Late:
+    """Rows in the order of the left side, partners of one row in the order of the right side."""
+    if how == "anti":
+        found = np.zeros(left.height, dtype=np.bool_)
+        found[right.matching(left)] = True
+        return left.take(np.flatnonzero(~found).astype(np.int64))
+    if how != "left":
+        left = left.take(right.matching(left))
+    if how == "semi" or right.frame.width == len(right.on):
+        unique = right.keys.height == right.frame.height
+        if how == "semi" or (unique and how == "inner"):
+            return left
+    keys = left.frame(right.on).with_row_index(_ROW)
+    how_polars: Literal["inner", "left"] = "left" if how == "left" else "inner"
+    joined = keys.join(right.frame, on=right.on, how=how_polars, maintain_order="left_right")
+    return left.take(_indexes(joined), joined.drop([_ROW, *right.on]))
+
+
+def attach_scalars(left: Late, scalars: pl.DataFrame) -> Late:
+    """Every row beside the one row of `scalars`."""
+    if scalars.height != 1:
+        raise ValueError(f"a scalar side must have one row, this one has {scalars.height}")
+    values = [pl.lit(scalars[name][0], dtype=scalars.schema[name]).alias(name) for name in scalars.columns]
+    return left.with_columns(values)

@@ -1,0 +1,33 @@
+"""Narrow operators: filter, with_columns, select, explode. Each looks at one row at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from cauce.operators.late import Late
+from cauce.operators.order import POSITION
+
+
+def select(rows: Late, expressions: Sequence[pl.Expr], keep_position: bool) -> Late:
+    """These columns and no others. Plain columns stay unbuilt until somebody asks for them."""
+    computed = [expression for expression in expressions if not expression.meta.is_column()]
+    if not computed:
+        return rows
+    extra = [pl.col(POSITION)] if keep_position else []
+    return Late(rows.evaluate([*expressions, *extra]))
+
+
+def explode(rows: Late, column: str, carried: Sequence[str]) -> Late:
+    """One row for each element of a list column, none for an empty or missing list."""
+    lists = rows.frame([column]).to_series()
+    sizes = lists.list.len().fill_null(0).to_numpy()
+    index = np.repeat(np.arange(rows.height, dtype=np.int64), sizes)
+    filled = lists.filter(pl.Series(sizes > 0))
+    elements = filled.explode().alias(column)
+    others = [name for name in carried if name != column]
+    base = rows.frame(others)
+    frame = base[index] if others else base
+    return Late(frame.hstack([elements]) if others else elements.to_frame())

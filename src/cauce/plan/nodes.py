@@ -1,0 +1,268 @@
+"""The nodes of a plan: frozen descriptions of what to compute, equal when their keys are.
+
+A node does nothing and holds no data. Its key digests its kind, its parameters and its inputs, so that equal
+sub-plans are found by comparing keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+from cauce.operators.aggregate import Aggregate
+from cauce.operators.join import How
+from cauce.operators.order import SortKey
+from cauce.operators.top_k import Ties
+from cauce.scan.tables import TableSpec
+
+Strategy = Literal["broadcast", "partition"]
+Exprs = tuple[pl.Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A step of a plan. Subclasses give the columns that come out of it, in order."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return tuple(value for value in self._values() if isinstance(value, Node))
+
+    def _values(self) -> Iterator[object]:
+        for each in fields(self):
+            yield getattr(self, each.name)
+
+    @cached_property
+    def key(self) -> str:
+        parts = [self.own, *(child.key for child in self.inputs)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+    @cached_property
+    def own(self) -> str:
+        """What the node is by itself, its inputs apart."""
+        values = (value for value in self._values() if not isinstance(value, Node))
+        parts = [type(self).__name__, *(_render(value) for value in values)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _render(value: object) -> str:
+    """A text that differs wherever two parameters differ."""
+    if isinstance(value, pl.Expr):
+        return hashlib.sha256(value.meta.serialize()).hexdigest()
+    if isinstance(value, TableSpec):
+        return value.name
+    if isinstance(value, tuple):
+        return "(" + ",".join(_render(item) for item in value) + ")"
+    if isinstance(value, frozenset):
+        return "{" + ",".join(sorted(map(str, value))) + "}"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}:{_render(item)}" for name, item in value.items()) + "}"
+    return repr(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Node):
+    """Rows of a table. `used` decides which rows take part: one whose cell in a used column does not parse is
+    left out (None: not decided yet). `position` says whether a later step needs the rows' places."""
+
+    table: TableSpec
+    used: frozenset[str] | None = None
+    position: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.table.columns if self.used is None or name in self.used)
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Node):
+    child: Node
+    predicates: Exprs
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.child.names
+
+
+@dataclass(frozen=True, eq=False)
+class WithColumns(Node):
+    child: Node
+    expressions: Exprs
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        added = [expression.meta.output_name() for expression in self.expressions]
+        return tuple(dict.fromkeys([*self.child.names, *added]))
+
+
+@dataclass(frozen=True, eq=False)
+class Select(Node):
+    child: Node
+    expressions: Exprs
+    keep_position: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(expression.meta.output_name() for expression in self.expressions)
+
+
+@dataclass(frozen=True, eq=False)
+class Explode(Node):
+    child: Node
+    column: str
+    carried: tuple[str, ...] | None = None
+    """The other columns that a later step needs (None: not decided yet)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        if self.carried is None:
+            return self.child.names
+        return tuple(name for name in self.child.names if name == self.column or name in self.carried)
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Node):
+    left: Node
+    right: Node
+    on: tuple[str, ...]
+    how: How
+    strategy: Strategy
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        if self.how in ("semi", "anti"):
+            return self.left.names
+        added = [name for name in self.right.names if name not in self.on]
+        return (*self.left.names, *added)
+
+
+@dataclass(frozen=True, eq=False)
+class Scalars(Node):
+    """Every row of `left` beside the one row of `right`."""
+
+    left: Node
+    right: Node
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.left.names, *self.right.names)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy(Node):
+    """`partition_by` are the keys that decide where a group is computed (a part of `keys`)."""
+
+    child: Node
+    keys: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.keys, *self.aggregates)
+
+
+@dataclass(frozen=True, eq=False)
+class TopK(Node):
+    child: Node
+    k: int
+    by: tuple[SortKey, ...]
+    per: tuple[str, ...]
+    ties: Ties
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.child.names
+
+
+@dataclass(frozen=True, eq=False)
+class Concat(Node):
+    first: Node
+    second: Node
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.first.names
+
+
+@dataclass(frozen=True, eq=False)
+class Sort(Node):
+    """Only as the last step of a query: rows in between are a bag."""
+
+    child: Node
+    by: tuple[SortKey, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.child.names
+
+
+# Steps that only the planner makes.
+
+
+@dataclass(frozen=True, eq=False)
+class Receive(Node):
+    """What an edge brings."""
+
+    edge: int
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Node):
+    """The different rows of this batch: less to send, never a promise over batches."""
+
+    child: Node
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Partial(Node):
+    child: Node
+    keys: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.keys, *self.aggregates)
+
+
+@dataclass(frozen=True, eq=False)
+class Final(Node):
+    """The values of merged partials."""
+
+    child: Node
+    keys: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.keys, *self.aggregates)
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Node):
+    """Just these columns, as they are, to be sent."""
+
+    child: Node
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns

@@ -1,0 +1,95 @@
+"""The columns of an answer: the type each has in Arrow, Parquet and JSON, and how it prints in CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context
+from decimal import Decimal as PyDecimal
+
+import polars as pl
+
+_WIDE = Context(prec=60)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of an answer as it is: text, integers, dates."""
+
+    dtype: pl.DataType
+
+    def shape(self, values: pl.Series) -> pl.Series:
+        return values.cast(self.dtype)
+
+    def text(self, values: pl.Series) -> pl.Series:
+        return values.cast(pl.String)
+
+
+@dataclass(frozen=True)
+class FloatOutput(Output):
+    """Prints the shortest digits that round-trip."""
+
+    dtype: pl.DataType = pl.Float64()
+
+    def text(self, values: pl.Series) -> pl.Series:
+        return pl.Series(values.name, [None if v is None else repr(v) for v in values], dtype=pl.String)
+
+
+@dataclass(frozen=True)
+class ListOutput(Output):
+    """Prints its elements joined with `; `."""
+
+    dtype: pl.DataType = pl.List(pl.String())
+
+    def text(self, values: pl.Series) -> pl.Series:
+        return values.list.join("; ")
+
+
+@dataclass(frozen=True)
+class PlacesOutput(Output):
+    """An exact number with a fixed number of decimals, rounded half-even; `scaled` ones come as whole counts
+    of the last decimal (cents)."""
+
+    dtype: pl.DataType = pl.Decimal(38, 2)
+    places: int = 2
+    scaled: bool = False
+
+    def shape(self, values: pl.Series) -> pl.Series:
+        unit = PyDecimal(1).scaleb(-self.places)
+        made: list[PyDecimal | None] = []
+        for value in values:
+            if value is None:
+                made.append(None)
+            elif self.scaled:
+                made.append(PyDecimal(value).scaleb(-self.places, _WIDE))
+            else:
+                made.append(PyDecimal(value).quantize(unit, ROUND_HALF_EVEN, _WIDE))
+        return pl.Series(values.name, made, dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class PlainOutput(Output):
+    """An exact number without needless zeros."""
+
+    dtype: pl.DataType = pl.Decimal(38, 18)
+
+    def text(self, values: pl.Series) -> pl.Series:
+        digits = values.cast(self.dtype).cast(pl.String)
+        return digits.str.strip_chars_end("0").str.strip_suffix(".")
+
+
+TEXT = Output(pl.String())
+INTEGER = Output(pl.Int64())
+DATE = Output(pl.Date())
+FLOAT = FloatOutput()
+TEXTS = ListOutput()
+PLAIN = PlainOutput()
+
+
+def places(n: int) -> PlacesOutput:
+    """An exact number printed with n decimals."""
+    return PlacesOutput(pl.Decimal(38, n), n)
+
+
+def scaled(n: int) -> PlacesOutput:
+    """A whole count of 10**-n (cents for n = 2) printed with n decimals."""
+    return PlacesOutput(pl.Decimal(38, n), n, scaled=True)

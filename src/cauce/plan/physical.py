@@ -1,0 +1,104 @@
+"""The planned form of a job: stages, the edges between them, and what each stage sends.
+
+A source stage runs once for each part of its table; any other stage runs once for each partition, when all that
+it receives is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from cauce.plan.nodes import Final, Node, Receive, Scan, TopK
+from cauce.plan.outputs import Output
+from cauce.scan.tables import TableSpec
+
+Spread = Literal["hash", "gather", "broadcast", "ordered"]
+"""How an edge hands rows out: by key, to one reader, to every reader whole, to one reader in input order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """`merge` says how what arrived may be condensed: as partials of a group-by, as a top-k, or not at all."""
+
+    number: int
+    spread: Spread
+    keys: tuple[str, ...]
+    node: Node
+    merge: Final | TopK | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """`level` orders the passes over a table; `partitions` is 0 for a source stage, which runs by parts."""
+
+    name: str
+    table: TableSpec | None
+    level: int
+    partitions: int
+    sends: tuple[Edge, ...]
+    result: Result | None = None
+    report_rejects: frozenset[str] = frozenset()
+
+    @property
+    def receives(self) -> tuple[int, ...]:
+        """Numbers of the edges that this stage reads."""
+        found = {node.edge for root in self.roots for node in walk(root) if isinstance(node, Receive)}
+        return tuple(sorted(found))
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        return tuple(edge.node for edge in self.sends) + ((self.result.node,) if self.result else ())
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        found = {node.key: node for root in self.roots for node in walk(root) if isinstance(node, Scan)}
+        return tuple(found.values())
+
+    @property
+    def read_columns(self) -> frozenset[str]:
+        """Columns of the table that this stage locates."""
+        used = frozenset[str]().union(*(scan.used or frozenset() for scan in self.scans))
+        return used | self.report_rejects
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The end of a query: its rows in their order, cut to the columns of the answer."""
+
+    query: str
+    node: Node
+    columns: dict[str, Output]
+    ordered: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    dataset: str
+    digest: str
+    stages: tuple[Stage, ...]
+    partitions: int
+
+    @property
+    def edges(self) -> dict[int, Edge]:
+        return {edge.number: edge for stage in self.stages for edge in stage.sends}
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        return tuple({stage.table.name: stage.table for stage in self.stages if stage.table}.values())
+
+    @property
+    def results(self) -> dict[str, Result]:
+        return {stage.result.query: stage.result for stage in self.stages if stage.result}
+
+    def used_columns(self, table: str) -> frozenset[str]:
+        """Columns of a table that some query uses (its required ones apart)."""
+        of_table = [stage for stage in self.stages if stage.table is not None and stage.table.name == table]
+        return frozenset[str]().union(*(stage.read_columns for stage in of_table))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.inputs:
+        yield from walk(child)

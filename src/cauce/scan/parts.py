@@ -1,0 +1,218 @@
+"""Where a table's rows are: its files in name order, cut once into numbered parts that anyone can read again."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cauce.errors import DataNotFound, JobFailed, WrongColumns
+from cauce.scan.block import Block, CsvBlock, FrameBlock
+from cauce.scan.cut import Header, cut_ranges, cut_stream, read_header
+from cauce.scan.located import padded
+from cauce.scan.tables import TableSpec
+from cauce.scan.vector import SPARE_BYTES
+
+PART_BYTES = 16 * 2**20
+CHUNK_BYTES = 2**20
+ENCODINGS = (".csv", ".csv.gz", ".csv.zst", ".parquet")
+
+Buffer = Callable[[int], npt.NDArray[np.uint8]]
+"""Gives a byte array of at least this size, which may be the one it gave before."""
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file of a table. `name` is how rejects call it: its path below the data folder."""
+
+    name: str
+    path: str
+    bytes: int
+
+    @property
+    def encoding(self) -> str:
+        return next(each for each in sorted(ENCODINGS, key=len, reverse=True) if self.path.endswith(each))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A numbered piece of a table: a byte range of a CSV file, CSV bytes themselves, or a Parquet row group."""
+
+    seq: int
+    file: TableFile
+    header: tuple[str, ...]
+    first_line: int
+    start: int
+    end: int
+    data: bytes | None = None
+    row_group: int | None = None
+    weight: int = 0
+    """Bytes of the file that this part accounts for, to show progress by."""
+
+    def read(self, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
+        """The part's rows with at least these columns located."""
+        if self.row_group is not None:
+            return self._read_row_group(spec, columns)
+        if self.data is not None:
+            held, length = padded(self.data), len(self.data)
+        else:
+            length = self.end - self.start
+            held = buffer(length + SPARE_BYTES)
+            _read_range(self.file.path, self.start, held, length)
+        return CsvBlock(spec, self.file.name, self.header, self.first_line, held, length, columns)
+
+    def _read_row_group(self, spec: TableSpec, columns: frozenset[str]) -> Block:
+        headers = sorted({spec.columns[name].header for name in columns | set(spec.required)})
+        with pq.ParquetFile(self.file.path) as file:
+            table = file.read_row_group(self.row_group, columns=headers)
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        if not headers:
+            frame = pl.DataFrame({"#row": np.zeros(table.num_rows, np.int8)})
+        return FrameBlock(spec, self.file.name, self.first_line, {each.name: each for each in frame})
+
+
+def _read_range(path: str, start: int, buffer: npt.NDArray[np.uint8], length: int) -> None:
+    with open(path, "rb", buffering=0) as file:
+        done = 0
+        while done < length:
+            got = os.preadv(file.fileno(), [memoryview(buffer)[done:length]], start + done)
+            if got == 0:
+                raise JobFailed(f"{path} became shorter while it was read: start again with an unchanged file")
+            done += got
+    buffer[length : length + SPARE_BYTES] = 0
+
+
+def find_files(data: Path, spec: TableSpec) -> list[TableFile]:
+    """The files of a table, by base name. The first of its alternatives that matches anything counts."""
+    for pattern in spec.files:
+        found = _matching(data, pattern)
+        if found:
+            return found
+    wanted = " or ".join(spec.files)
+    there = ", ".join(sorted(each.name for each in data.iterdir())[:8]) or "nothing"
+    raise DataNotFound(
+        f"table {spec.name} needs {wanted} (or .csv.gz, .csv.zst, .parquet) in {data}, which holds {there}"
+    )
+
+
+def _matching(data: Path, pattern: str) -> list[TableFile]:
+    stem = pattern.removesuffix(".csv")
+    folders = {stem, stem.rpartition("/")[2]}
+    paths = {
+        path
+        for each in sorted(folders)
+        for encoding in ENCODINGS
+        for path in data.glob(each + encoding)
+        if path.is_file()
+    }
+    by_stem: dict[str, Path] = {}
+    for path in sorted(paths):
+        plain = path.name
+        for encoding in sorted(ENCODINGS, key=len, reverse=True):
+            plain = plain.removesuffix(encoding)
+        if plain in by_stem:
+            raise DataNotFound(f"{by_stem[plain]} and {path} are the same file twice: keep one of them")
+        by_stem[plain] = path
+    ordered = sorted(by_stem.values(), key=lambda path: path.name)
+    return [TableFile(path.relative_to(data).as_posix(), str(path), path.stat().st_size) for path in ordered]
+
+
+def check_columns(file: TableFile, spec: TableSpec, columns: frozenset[str]) -> None:
+    """Raises unless the file has every column that is needed."""
+    header = _header(file, spec)
+    twice = sorted({cell for cell in header if header.count(cell) > 1})
+    needed = {spec.columns[name].header for name in columns | set(spec.required)}
+    if needed & set(twice):
+        raise WrongColumns(f"{file.name} has more than one column {', '.join(sorted(needed & set(twice)))}")
+    missing = sorted(needed - set(header))
+    if missing:
+        raise WrongColumns(
+            f"{file.name} lacks {', '.join(missing)}; its header has {', '.join(header)}"
+            + (f" (read with delimiter {spec.delimiter!r})" if len(header) == 1 else "")
+        )
+
+
+def _header(file: TableFile, spec: TableSpec) -> tuple[str, ...]:
+    if file.encoding == ".parquet":
+        try:
+            return tuple(pq.read_schema(file.path).names)
+        except (pa.ArrowInvalid, OSError) as problem:
+            raise WrongColumns(f"{file.name} cannot be read as Parquet: {problem}") from problem
+    if file.encoding == ".csv":
+        return read_header(file.path, spec.delimiter).cells
+    pieces = cut_stream(_chunks(file), delimiter=spec.delimiter, part_bytes=1, name=file.name)
+    first = next(pieces)
+    assert isinstance(first, Header)
+    return first.cells
+
+
+def parts_of(files: list[TableFile], spec: TableSpec, part_bytes: int = PART_BYTES) -> Iterator[Part]:
+    """All parts of a table, numbered from 0 along its files."""
+    seq = 0
+    for file in files:
+        for part in _parts_of_file(file, spec, part_bytes):
+            yield Part(**{**part.__dict__, "seq": seq})
+            seq += 1
+
+
+def _parts_of_file(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
+    if file.encoding == ".parquet":
+        yield from _row_groups(file)
+        return
+    if file.encoding != ".csv":
+        yield from _streamed(file, spec, part_bytes)
+        return
+    header = read_header(file.path, spec.delimiter)
+    for each in cut_ranges(file.path, delimiter=spec.delimiter, part_bytes=part_bytes):
+        yield Part(
+            0, file, header.cells, each.first_line, each.start, each.end, weight=each.end - each.start
+        )
+
+
+def _row_groups(file: TableFile) -> Iterator[Part]:
+    meta = pq.read_metadata(file.path)
+    row = 2
+    for group in range(meta.num_row_groups):
+        rows = meta.row_group(group).num_rows
+        weight = file.bytes // meta.num_row_groups
+        yield Part(0, file, (), row, 0, rows, row_group=group, weight=weight)
+        row += rows
+
+
+def _streamed(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
+    """A compressed file has no ranges to come back to: its parts carry their bytes."""
+    taken = [0]
+    header: tuple[str, ...] = ()
+    for piece in cut_stream(_chunks(file, taken), delimiter=spec.delimiter, part_bytes=part_bytes, name=file.name):
+        if isinstance(piece, Header):
+            header = piece.cells
+            continue
+        weight, taken[0] = taken[0], 0
+        end = piece.start + len(piece.data)
+        yield Part(0, file, header, piece.first_line, piece.start, end, data=piece.data, weight=weight)
+
+
+def _chunks(file: TableFile, taken: list[int] | None = None) -> Iterator[bytes]:
+    """Decompressed bytes; `taken` counts how far the compressed file has been read."""
+    try:
+        with open(file.path, "rb") as raw:
+            before = 0
+            opened = gzip.GzipFile(fileobj=raw) if file.encoding == ".csv.gz" else pa.CompressedInputStream(raw, "zstd")
+            with opened:
+                while chunk := opened.read(CHUNK_BYTES):
+                    if taken is not None:
+                        taken[0] += raw.tell() - before
+                        before = raw.tell()
+                    yield chunk
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as problem:
+        raise JobFailed(f"{file.name} cannot be decompressed: {problem}") from problem
