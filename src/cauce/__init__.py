@@ -1,0 +1,35 @@
+"""Cauce answers a catalogue of queries over streamed datasets, each exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cauce.worker.job import Answers
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "run"]
+
+
+def run(
+    dataset: str,
+    data: str | Path,
+    queries: Collection[str] | None = None,
+    *,
+    partitions: int | None = None,
+    **parameters: str,
+) -> Answers:
+    """Answers of a built-in dataset, or of one declared in a Python file, over the files in a folder.
+
+    >>> cauce.run("books", "data/")["q3"]
+    """
+    # Imported here, so that a look at the version or the errors does not load the engine.
+    import os
+
+    from cauce.datasets import load
+    from cauce.worker.job import prepare, run_in_memory
+
+    prepared = prepare(load(dataset), Path(data), queries, parameters, partitions or os.cpu_count() or 1)
+    return run_in_memory(prepared)

@@ -1,0 +1,38 @@
+"""The built-in datasets, and the loading of a user's own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+from cauce.errors import PlanError, UnknownName
+from cauce.plan import Dataset
+
+BUILT_IN = ("books", "movies", "flights", "coffee")
+
+
+def load(name: str) -> Dataset:
+    """A built-in dataset by name, or a user's own by the path of its Python file."""
+    if name in BUILT_IN:
+        return _dataset_of(importlib.import_module(f"cauce.datasets.{name}"), name)
+    if not name.endswith(".py"):
+        raise UnknownName(f"no dataset {name}; there are {', '.join(BUILT_IN)}, or give the path of a .py file")
+    path = Path(name)
+    if not path.is_file():
+        raise UnknownName(f"{path} is not there; a dataset of your own is one Python file")
+    spec = importlib.util.spec_from_file_location(f"cauce_dataset_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return _dataset_of(module, name)
+
+
+def _dataset_of(module: object, name: str) -> Dataset:
+    dataset = getattr(module, "dataset", None)
+    if not isinstance(dataset, Dataset):
+        raise PlanError(f"{name} declares no dataset: assign a Dataset to the name `dataset`")
+    if not dataset.queries:
+        raise PlanError(f"{name} declares no queries: decorate functions with @dataset.query(...)")
+    return dataset

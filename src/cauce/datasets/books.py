@@ -70,12 +70,7 @@ def in_category(name: str) -> pl.Expr:
 
 nineties = dated.filter(pl.col("year").is_between(1990, 1999)).group_by("title").agg(authors=first("authors"))
 of_nineties = reviews.join(nineties, on="title", how="semi", strategy="broadcast")
-popular = (
-    of_nineties.group_by("title")
-    .agg(reviews=count())
-    .filter(pl.col("reviews") >= 500)
-    .join(nineties, on="title")
-)
+popular = of_nineties.group_by("title").agg(reviews=count()).filter(pl.col("reviews") >= 500).join(nineties, on="title")
 
 
 @dataset.query(title=TEXT, authors=TEXTS, publisher=TEXT)

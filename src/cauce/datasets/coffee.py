@@ -47,15 +47,11 @@ transaction_items = Table(
     "transaction_items/transaction_items_*.csv",
     {"item_id": Identifier(), "quantity": Integer(), "subtotal": Decimal(), "created_at": Timestamp()},
 )
-dataset = Dataset(
-    "coffee", (menu_items, stores, users, transactions, transaction_items), source=Path(__file__)
-)
+dataset = Dataset("coffee", (menu_items, stores, users, transactions, transaction_items), source=Path(__file__))
 
 created = pl.col("created_at")
 in_two_years = created.dt.year().is_between(2024, 2025)
-second_of_day = (
-    created.dt.hour().cast(pl.Int32) * 3600 + created.dt.minute().cast(pl.Int32) * 60 + created.dt.second()
-)
+second_of_day = created.dt.hour().cast(pl.Int32) * 3600 + created.dt.minute().cast(pl.Int32) * 60 + created.dt.second()
 in_opening_hours = second_of_day.is_between(6 * 3600, 23 * 3600)
 store_names = stores.group_by("store_id").agg(name=first("store_name"), rows=count())
 item_names = menu_items.group_by("item_id").agg(name=first("item_name"), rows=count())
@@ -86,12 +82,8 @@ def q2() -> Relation:
         .group_by("month", "item_id")
         .agg(quantity=total("quantity"), profit=total("subtotal"))
     )
-    by_quantity = sold.top_k(1, by=[desc("quantity"), "item_id"], per="month").with_columns(
-        ranking=pl.lit("quantity")
-    )
-    by_profit = sold.top_k(1, by=[desc("profit"), "item_id"], per="month").with_columns(
-        ranking=pl.lit("profit")
-    )
+    by_quantity = sold.top_k(1, by=[desc("quantity"), "item_id"], per="month").with_columns(ranking=pl.lit("quantity"))
+    by_profit = sold.top_k(1, by=[desc("profit"), "item_id"], per="month").with_columns(ranking=pl.lit("profit"))
     best = by_quantity.concat(by_profit)
     return named(best, item_names, "item_id", "item_name").sort("month", desc("ranking"))
 
@@ -125,6 +117,4 @@ def q4() -> Relation:
         .agg(birthdate=first("birthdate"))
     )
     with_births = best.join(births, on="user_id", how="left")
-    return named(with_births, store_names, "store_id", "store_name").sort(
-        "store_name", desc("purchases"), "user_id"
-    )
+    return named(with_births, store_names, "store_id", "store_name").sort("store_name", desc("purchases"), "user_id")

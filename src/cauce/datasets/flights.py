@@ -97,9 +97,7 @@ def q3() -> Relation:
     order = ["duration_minutes", "leg_id", "flight_date", "search_date", POSITION]
     return (
         stopping.filter(pl.col("duration_minutes").is_not_null())
-        .select(
-            "origin", "destination", "leg_id", "stopovers", "duration_minutes", "flight_date", "search_date"
-        )
+        .select("origin", "destination", "leg_id", "stopovers", "duration_minutes", "flight_date", "search_date")
         .top_k(2, by=order, per=["origin", "destination"])
         .sort("origin", "destination", *order)
     )
@@ -108,9 +106,7 @@ def q3() -> Relation:
 @dataset.query(origin=TEXT, destination=TEXT, mean_fare=scaled(4), max_fare=scaled(2))
 def q4() -> Relation:
     """Mean and maximum fare of each route's flights above the general mean"""
-    general = flights.filter(pl.col("fare").is_not_null()).agg(
-        all_cents=total("fare"), all_flights=count("fare")
-    )
+    general = flights.filter(pl.col("fare").is_not_null()).agg(all_cents=total("fare"), all_flights=count("fare"))
     # A histogram of fares, so that one pass is enough: the mean is known only when all rows have been seen.
     fares = flights.group_by("origin", "destination", "fare").agg(flights=count())
     above = fares.with_scalars(general).filter(

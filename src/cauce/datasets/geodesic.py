@@ -12,9 +12,7 @@ METRES_PER_MILE = 1609.344
 
 @lru_cache(maxsize=65_536)
 def miles_between(latitude1: float, longitude1: float, latitude2: float, longitude2: float) -> float:
-    metres: float = Geodesic.WGS84.Inverse(latitude1, longitude1, latitude2, longitude2, Geodesic.DISTANCE)[
-        "s12"
-    ]
+    metres: float = Geodesic.WGS84.Inverse(latitude1, longitude1, latitude2, longitude2, Geodesic.DISTANCE)["s12"]
     return metres / METRES_PER_MILE
 
 
@@ -28,7 +26,5 @@ def _miles(ends: pl.Series) -> pl.Series:
     distinct = ends.unique(maintain_order=True).struct.unnest()
     lengths = [None if None in row else miles_between(*row) for row in distinct.iter_rows()]
     known = distinct.with_columns(pl.Series("#miles", lengths, dtype=pl.Float64))
-    joined = ends.struct.unnest().join(
-        known, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left"
-    )
+    joined = ends.struct.unnest().join(known, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left")
     return joined["#miles"].fill_nan(None)

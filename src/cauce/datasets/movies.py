@@ -120,9 +120,7 @@ def q3() -> Relation:
         .agg(points=total("rating"), votes=count("rating"))
         .join(candidates, on="id")
     )
-    best = rated.top_k(1, by=[desc(ratio("points", "votes")), "id", "title"]).with_columns(
-        which=pl.lit("best")
-    )
+    best = rated.top_k(1, by=[desc(ratio("points", "votes")), "id", "title"]).with_columns(which=pl.lit("best"))
     worst = rated.top_k(1, by=[ratio("points", "votes"), "id", "title"]).with_columns(which=pl.lit("worst"))
     return best.concat(worst).with_columns(rating=divided("points", "votes")).sort("which")
 
@@ -143,12 +141,7 @@ def q4() -> Relation:
 @dataset.query(sentiment=TEXT, ratio=FLOAT, movies=INTEGER)
 def q5(sentiment: str) -> Relation:
     """Mean of revenue over budget of American movies in English, for positive and negative overviews"""
-    mood = (
-        pl.when(pl.col("score") > 0)
-        .then(pl.lit("positive"))
-        .when(pl.col("score") < 0)
-        .then(pl.lit("negative"))
-    )
+    mood = pl.when(pl.col("score") > 0).then(pl.lit("positive")).when(pl.col("score") < 0).then(pl.lit("negative"))
     return (
         dated.filter(
             pl.col("language") == "en",

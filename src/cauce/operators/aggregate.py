@@ -281,9 +281,7 @@ def _sum_value(state: pl.Series) -> pl.Series:
 def _mean_value(state: pl.Series, count: pl.Series) -> pl.Series:
     if state.dtype != pl.Binary:
         return divide(state, count)
-    means = [
-        FloatSum.merge([dump]).value() / n if n else None for dump, n in zip(state, count, strict=True)
-    ]
+    means = [FloatSum.merge([dump]).value() / n if n else None for dump, n in zip(state, count, strict=True)]
     return pl.Series(means, dtype=pl.Float64)
 
 

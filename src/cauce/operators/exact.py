@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -15,9 +16,9 @@ import polars as pl
 FLOAT_UNIT_EXPONENT = 1074
 """Every finite float64 is a whole multiple of 2**-1074."""
 
+_ONE = 1 << FLOAT_UNIT_EXPONENT
 _SAFE = 2**53
 _FAST_PLACES = 4
-_SPECIALS = (math.nan, math.inf, -math.inf)
 
 
 def divide(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
@@ -39,10 +40,10 @@ def _nearest(a: Fraction, b: Fraction) -> float:
 
 def _divide_small(numerator: pl.Series, denominator: pl.Series) -> pl.Series | None:
     """IEEE division rounds correctly when both sides are whole numbers below 2**53: true for nearly all data."""
-    sides = _small_whole(numerator), _small_whole(denominator)
-    if sides[0] is None or sides[1] is None:
+    above, below = _small_whole(numerator), _small_whole(denominator)
+    if above is None or below is None:
         return None
-    (a, a_unit), (b, b_unit) = sides
+    (a, a_unit), (b, b_unit) = above, below
     if a_unit < b_unit:
         a = a * (b_unit // a_unit)
     elif b_unit < a_unit:
@@ -60,7 +61,7 @@ def _small_whole(values: pl.Series) -> tuple[pl.Series, int] | None:
         return (whole, 1) if whole.null_count() == values.null_count() else None
     if not isinstance(values.dtype, pl.Decimal):
         return None
-    if _decimal_peak(values) >= 10**14:
+    if _peak(values) >= 10**14:
         return None
     unit = 10**_FAST_PLACES
     scaled = (values * pl.Series([unit], dtype=pl.Decimal(38, 0))).cast(pl.Decimal(38, values.dtype.scale))
@@ -70,14 +71,10 @@ def _small_whole(values: pl.Series) -> tuple[pl.Series, int] | None:
     return whole, unit
 
 
-def _decimal_peak(values: pl.Series) -> int:
-    low, high = values.min(), values.max()
-    return max(abs(int(low or 0)), abs(int(high or 0)))  # type: ignore[arg-type, call-overload]
-
-
 def _peak(values: pl.Series) -> int:
-    low, high = values.min(), values.max()
-    return max(abs(low or 0), abs(high or 0))  # type: ignore[arg-type, return-value, type-var]
+    """The whole part of the value farthest from zero."""
+    ends: list[int] = [int(end) for end in (values.min(), values.max()) if isinstance(end, int | Decimal)]
+    return max((abs(end) for end in ends), default=0)
 
 
 def fraction_ranks(quotient: pl.Series, numerator: pl.Series, denominator: pl.Series) -> pl.Series:
@@ -134,7 +131,7 @@ class FloatSum:
         if self.flags:
             return math.inf if self.flags & 2 else -math.inf
         try:
-            return self.units / 2**FLOAT_UNIT_EXPONENT
+            return self.units / _ONE
         except OverflowError:
             return math.inf if self.units > 0 else -math.inf
 

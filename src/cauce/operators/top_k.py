@@ -1,4 +1,4 @@
-"""The first k rows in an order, of all rows or of each key; applying it to a union of its own outcomes changes nothing."""
+"""The first k rows in an order, of all rows or of each key; cutting a union of such cuts again loses nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def top_k(
 
 def _with_ties(ordered: pl.DataFrame, k: int, by: Sequence[SortKey], per: Sequence[str]) -> pl.DataFrame:
     keyed, names, _ = with_key_columns(ordered, by)
-    groups = list(per) or [pl.lit(0)]
+    groups: list[str | pl.Expr] = [*per] or [pl.lit(0)]
     place = pl.int_range(pl.len())
     keyed = keyed.with_columns(place.over(groups).alias("#place"))
     first_equal = pl.col("#place").min().over([*groups, *names])

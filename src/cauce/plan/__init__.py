@@ -18,7 +18,6 @@ from cauce.plan.relation import (
     quantile,
     total,
 )
-from cauce.scan.tables import Column
 from cauce.scan.kinds import (
     Date,
     Decimal,
@@ -32,6 +31,7 @@ from cauce.scan.kinds import (
     TextList,
     Timestamp,
 )
+from cauce.scan.tables import Column
 
 __all__ = [
     "DATE",

@@ -111,7 +111,10 @@ class Evaluator:
                 rows = self.rows(child)
                 if not keys:
                     rows = rows.with_columns([pl.lit(0, dtype=pl.Int8).alias(ALL)])
-                columns = [*(keys or (ALL,)), *(name for each in aggregates.values() for name in each.columns)]
+                columns = [
+                    *(keys or (ALL,)),
+                    *(name for each in aggregates.values() for name in each.columns),
+                ]
                 return Late(partial(rows.frame(columns), keys, aggregates))
             case nodes.Final(child, keys, aggregates):
                 return Late(final(self.rows(child).everything(), keys, aggregates))

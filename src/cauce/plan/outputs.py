@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context
 from decimal import Decimal as PyDecimal
 
@@ -28,7 +28,7 @@ class Output:
 class FloatOutput(Output):
     """Prints the shortest digits that round-trip."""
 
-    dtype: pl.DataType = pl.Float64()
+    dtype: pl.DataType = field(default_factory=pl.Float64)
 
     def text(self, values: pl.Series) -> pl.Series:
         return pl.Series(values.name, [None if v is None else repr(v) for v in values], dtype=pl.String)
@@ -38,7 +38,7 @@ class FloatOutput(Output):
 class ListOutput(Output):
     """Prints its elements joined with `; `."""
 
-    dtype: pl.DataType = pl.List(pl.String())
+    dtype: pl.DataType = field(default_factory=lambda: pl.List(pl.String()))
 
     def text(self, values: pl.Series) -> pl.Series:
         return values.list.join("; ")
@@ -49,7 +49,7 @@ class PlacesOutput(Output):
     """An exact number with a fixed number of decimals, rounded half-even; `scaled` ones come as whole counts
     of the last decimal (cents)."""
 
-    dtype: pl.DataType = pl.Decimal(38, 2)
+    dtype: pl.DataType = field(default_factory=lambda: pl.Decimal(38, 2))
     places: int = 2
     scaled: bool = False
 
@@ -70,7 +70,7 @@ class PlacesOutput(Output):
 class PlainOutput(Output):
     """An exact number without needless zeros."""
 
-    dtype: pl.DataType = pl.Decimal(38, 18)
+    dtype: pl.DataType = field(default_factory=lambda: pl.Decimal(38, 18))
 
     def text(self, values: pl.Series) -> pl.Series:
         digits = values.cast(self.dtype).cast(pl.String)

@@ -20,13 +20,15 @@ Spread = Literal["hash", "gather", "broadcast", "ordered"]
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """`merge` says how what arrived may be condensed: as partials of a group-by, as a top-k, or not at all."""
+    """`merge` says how what arrived may be condensed: as partials of a group-by, as a top-k, or not at all.
+    `stays` is true where every row already is in the partition that the edge would send it to."""
 
     number: int
     spread: Spread
     keys: tuple[str, ...]
     node: Node
     merge: Final | TopK | None = None
+    stays: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from cauce.errors import PlanError
 from cauce.operators.order import POSITION
 from cauce.plan import nodes
+from cauce.plan.fuse import fuse_folds, in_order, merge_passes
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Edge, Plan, Result, Spread, Stage, walk
 from cauce.plan.prune import place_groups, prune
@@ -57,7 +58,7 @@ def make_plan(dataset: str, queries: list[PlannedQuery], partitions: int, salt: 
     lowering = _Lowering(partitions)
     for query in queries:
         lowering.add_query(query)
-    stages = _merge_passes(lowering.stages())
+    stages = in_order(fuse_folds(merge_passes(lowering.stages())))
     plan = Plan(dataset, "", tuple(_with_rejects(stages)), partitions)
     return replace(plan, digest=_digest(plan, salt))
 
@@ -125,7 +126,9 @@ class _Lowering:
         raise PlanError("sort may only be the last step of a query")
 
     def _place_narrow(
-        self, node: nodes.Filter | nodes.WithColumns | nodes.Explode | nodes.Distinct | nodes.Select, child: Placed
+        self,
+        node: nodes.Filter | nodes.WithColumns | nodes.Explode | nodes.Distinct | nodes.Select,
+        child: Placed,
     ) -> Placed:
         keys = child.keys if _keeps(node, child.keys) else ()
         return replace(child, node=replace(node, child=child.node), keys=keys)
@@ -218,7 +221,10 @@ class _Lowering:
             node = nodes.Pick(node, columns)
         identity = (node.key, spread, keys)
         if identity not in self._edges:
-            edge = Edge(len(self._edges), spread, keys, node, merge)
+            stays = placed.home.table is None and (
+                placed.home.partitions == 1 if spread == "gather" else spread == "hash" and placed.keys == keys
+            )
+            edge = Edge(len(self._edges), spread, keys, node, merge, stays)
             self._edges[identity] = edge
             self._home_of_edge[edge.number] = placed.home
         return self._edges[identity]
@@ -283,46 +289,6 @@ def _keeps(node: nodes.Node, keys: tuple[str, ...]) -> bool:
         case nodes.Distinct(columns=columns):
             return set(keys) <= set(columns)
     return False
-
-
-def _merge_passes(stages: list[Stage]) -> list[Stage]:
-    """Passes over one table become one wherever neither needs the other's outcome."""
-    merged = list(stages)
-    for table in {stage.table.name for stage in stages if stage.table}:
-        passes = sorted((s for s in merged if s.table and s.table.name == table), key=lambda s: -s.level)
-        kept: list[Stage] = []
-        for stage in passes:
-            host = next((h for h in kept if not _reaches(merged, h, stage) and not _reaches(merged, stage, h)), None)
-            if host is None:
-                kept.append(stage)
-                continue
-            union = replace(host, sends=host.sends + stage.sends)
-            kept[kept.index(host)] = union
-            merged = [union if each is host else each for each in merged if each is not stage]
-    return _in_order(merged)
-
-
-def _reaches(stages: list[Stage], start: Stage, goal: Stage) -> bool:
-    sent = {edge.number for edge in start.sends}
-    for stage in stages:
-        if stage is not start and sent & set(stage.receives) and (stage is goal or _reaches(stages, stage, goal)):
-            return True
-    return False
-
-
-def _in_order(stages: list[Stage]) -> list[Stage]:
-    """Every stage after those it reads from; otherwise as they were planned."""
-    waiting = sorted(stages, key=lambda stage: (stage.result is not None, stage.level))
-    done: list[Stage] = []
-    sent: set[int] = set()
-    while waiting:
-        ready = next((stage for stage in waiting if set(stage.receives) <= sent), None)
-        if ready is None:
-            raise PlanError("the stages wait for one another in a circle")
-        waiting.remove(ready)
-        done.append(ready)
-        sent |= {edge.number for edge in ready.sends}
-    return done
 
 
 def _with_rejects(stages: list[Stage]) -> list[Stage]:

@@ -69,7 +69,8 @@ def _prune_join(node: nodes.Join, wanted: Wanted) -> nodes.Node:
     else:
         right = prune(node.right, (wanted & set(node.right.names)) | on)
         kept = tuple(name for name in node.right.names if name in wanted or name in on)
-        if kept != right.names:
+        # What a group-by gives was chosen; left whole, queries that join it for different columns share it.
+        if kept != right.names and not isinstance(right, nodes.GroupBy):
             right = nodes.Select(right, tuple(pl.col(name) for name in kept))
     return replace(node, left=left, right=right)
 

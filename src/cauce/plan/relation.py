@@ -29,8 +29,8 @@ from cauce.operators.join import How
 from cauce.operators.order import POSITION, Ratio, SortKey, desc, sort_keys
 from cauce.operators.top_k import Ties
 from cauce.plan import nodes
-from cauce.scan.tables import Column, TableSpec
 from cauce.scan.kinds import Kind
+from cauce.scan.tables import Column, TableSpec
 
 IntoExpr = str | pl.Expr
 By = str | Ratio | SortKey
@@ -38,7 +38,10 @@ By = str | Ratio | SortKey
 
 def _expressions(positional: Sequence[IntoExpr], named: Mapping[str, object]) -> tuple[pl.Expr, ...]:
     """A text names a column, as in Polars; other values are literals."""
-    return (*(_expression(each) for each in positional), *(_expression(each).alias(name) for name, each in named.items()))
+    return (
+        *(_expression(each) for each in positional),
+        *(_expression(each).alias(name) for name, each in named.items()),
+    )
 
 
 def _expression(value: object) -> pl.Expr:
@@ -78,7 +81,11 @@ class Relation:
         return Relation(nodes.Explode(self.node, column))
 
     def join(
-        self, other: Relation, on: str | Sequence[str], how: How = "inner", strategy: nodes.Strategy | None = None
+        self,
+        other: Relation,
+        on: str | Sequence[str],
+        how: How = "inner",
+        strategy: nodes.Strategy | None = None,
     ) -> Relation:
         """Rows with their partners in `other`; null keys have none.
 
@@ -184,9 +191,7 @@ class Grouped:
             return base
         for column in dict.fromkeys(each.column for each in aggregates.values() if isinstance(each, _BY_VALUE)):
             wanted = {
-                name: each
-                for name, each in aggregates.items()
-                if isinstance(each, _BY_VALUE) and each.column == column
+                name: each for name, each in aggregates.items() if isinstance(each, _BY_VALUE) and each.column == column
             }
             base = self._beside(base, self._by_value(column, wanted))
         counts = {

@@ -145,13 +145,10 @@ class CsvBlock(Block):
         self._header = header
         self._null = (spec.null or "").encode()
         names = sorted(columns | set(spec.required))
-        self._slot = {name: slot for slot, name in enumerate(names)}
         places = [header.index(spec.columns[name].header) for name in names]
         unique = sorted(set(places))
         self._slot = {name: unique.index(place) for name, place in zip(names, places, strict=True)}
-        self._located: Located = locate(
-            buffer, length, delimiter=spec.delimiter, width=len(header), columns=unique
-        )
+        self._located: Located = locate(buffer, length, delimiter=spec.delimiter, width=len(header), columns=unique)
         super().__init__(spec, file, self._located.rows)
 
     def _parse(self, name: str) -> Parsed:
@@ -177,7 +174,8 @@ class CsvBlock(Block):
         return present(self._buffer, self._located.start[at], self._located.length[at], null_text=self._null)
 
     def _lines(self, rows: Rows) -> list[int]:
-        return line_of(self._buffer, self._located.record_start[rows], self._first_line).tolist()
+        lines: list[int] = line_of(self._buffer, self._located.record_start[rows], self._first_line).tolist()
+        return lines
 
     def _raw(self, name: str, row: int) -> str:
         at = self._slot[name]
@@ -236,8 +234,7 @@ class FrameBlock(Block):
         return self._columns[self.spec.columns[name].header]
 
     def _parse(self, name: str) -> Parsed:
-        parsed = parse_series(self.spec.columns[name].kind, self._nulled(name))
-        return parsed
+        return parse_series(self.spec.columns[name].kind, self._nulled(name))
 
     def _nulled(self, name: str) -> pl.Series:
         series = self._series(name)
@@ -257,7 +254,8 @@ class FrameBlock(Block):
         return filled.to_numpy()
 
     def _lines(self, rows: Rows) -> list[int]:
-        return (rows + self._first_line).tolist()
+        lines: list[int] = (rows + self._first_line).tolist()
+        return lines
 
     def _raw(self, name: str, row: int) -> str:
         return str(self._series(name)[row])

@@ -6,7 +6,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +61,7 @@ class Part:
     def read(self, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
         """The part's rows with at least these columns located."""
         if self.row_group is not None:
-            return self._read_row_group(spec, columns)
+            return self._read_row_group(self.row_group, spec, columns)
         if self.data is not None:
             held, length = padded(self.data), len(self.data)
         else:
@@ -70,10 +70,13 @@ class Part:
             _read_range(self.file.path, self.start, held, length)
         return CsvBlock(spec, self.file.name, self.header, self.first_line, held, length, columns)
 
-    def _read_row_group(self, spec: TableSpec, columns: frozenset[str]) -> Block:
+    def _read_row_group(self, row_group: int, spec: TableSpec, columns: frozenset[str]) -> Block:
         headers = sorted({spec.columns[name].header for name in columns | set(spec.required)})
         with pq.ParquetFile(self.file.path) as file:
-            table = file.read_row_group(self.row_group, columns=headers)
+            if row_group < 0:
+                table = file.schema_arrow.empty_table().select(headers)
+            else:
+                table = file.read_row_group(row_group, columns=headers)
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
         if not headers:
@@ -85,7 +88,7 @@ def _read_range(path: str, start: int, buffer: npt.NDArray[np.uint8], length: in
     with open(path, "rb", buffering=0) as file:
         done = 0
         while done < length:
-            got = os.preadv(file.fileno(), [memoryview(buffer)[done:length]], start + done)
+            got = os.preadv(file.fileno(), [buffer[done:length].data], start + done)
             if got == 0:
                 raise JobFailed(f"{path} became shorter while it was read: start again with an unchanged file")
             done += got
@@ -157,31 +160,40 @@ def _header(file: TableFile, spec: TableSpec) -> tuple[str, ...]:
 
 
 def parts_of(files: list[TableFile], spec: TableSpec, part_bytes: int = PART_BYTES) -> Iterator[Part]:
-    """All parts of a table, numbered from 0 along its files."""
+    """All parts of a table, numbered from 0 along its files. A file without rows is one part without rows, so
+    that an empty table has columns too."""
     seq = 0
     for file in files:
         for part in _parts_of_file(file, spec, part_bytes):
-            yield Part(**{**part.__dict__, "seq": seq})
+            yield replace(part, seq=seq)
             seq += 1
 
 
 def _parts_of_file(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
     if file.encoding == ".parquet":
         yield from _row_groups(file)
-        return
-    if file.encoding != ".csv":
+    elif file.encoding == ".csv":
+        yield from _ranges(file, spec, part_bytes)
+    else:
         yield from _streamed(file, spec, part_bytes)
-        return
+
+
+def _ranges(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
     header = read_header(file.path, spec.delimiter)
+    empty = True
     for each in cut_ranges(file.path, delimiter=spec.delimiter, part_bytes=part_bytes):
-        yield Part(
-            0, file, header.cells, each.first_line, each.start, each.end, weight=each.end - each.start
-        )
+        weight = each.end - each.start
+        yield Part(0, file, header.cells, each.first_line, each.start, each.end, weight=weight)
+        empty = False
+    if empty:
+        yield Part(0, file, header.cells, header.lines + 1, header.end, header.end)
 
 
 def _row_groups(file: TableFile) -> Iterator[Part]:
     meta = pq.read_metadata(file.path)
     row = 2
+    if meta.num_row_groups == 0:
+        yield Part(0, file, (), row, 0, 0, row_group=-1)
     for group in range(meta.num_row_groups):
         rows = meta.row_group(group).num_rows
         weight = file.bytes // meta.num_row_groups
@@ -192,14 +204,18 @@ def _row_groups(file: TableFile) -> Iterator[Part]:
 def _streamed(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
     """A compressed file has no ranges to come back to: its parts carry their bytes."""
     taken = [0]
-    header: tuple[str, ...] = ()
+    header = Header((), 0, 0)
+    empty = True
     for piece in cut_stream(_chunks(file, taken), delimiter=spec.delimiter, part_bytes=part_bytes, name=file.name):
         if isinstance(piece, Header):
-            header = piece.cells
+            header = piece
             continue
         weight, taken[0] = taken[0], 0
         end = piece.start + len(piece.data)
-        yield Part(0, file, header, piece.first_line, piece.start, end, data=piece.data, weight=weight)
+        yield Part(0, file, header.cells, piece.first_line, piece.start, end, data=piece.data, weight=weight)
+        empty = False
+    if empty:
+        yield Part(0, file, header.cells, header.lines + 1, header.end, header.end, data=b"")
 
 
 def _chunks(file: TableFile, taken: list[int] | None = None) -> Iterator[bytes]:

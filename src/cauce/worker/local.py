@@ -181,9 +181,7 @@ class LocalRun:
                 self._intakes.pop(number, None)
 
 
-def _windowed(
-    pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int
-) -> Iterator[R]:
+def _windowed(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int) -> Iterator[R]:
     """Outcomes in the order of the items, with a bounded number of them under way."""
     pending: deque[Future[R]] = deque()
     try:

@@ -1,0 +1,60 @@
+# Makes the virtual environment that `./cauce` and `./test` run in, from a lock file, once for each lock.
+# Sourced with the name of the lock file; sets $python. Says what to do where it cannot.
+
+lock=$1
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$root/.venv
+stamp=$venv/.$(basename "$lock").sum
+
+find_python() {
+    local candidate
+    for candidate in "${CAUCE_PYTHON:-}" python3 python3.13 python3.12 python3.11; do
+        [ -n "$candidate" ] || continue
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "cauce needs Python 3.11 or newer; install one, or name it: CAUCE_PYTHON=/path/to/python3 $0" >&2
+    exit 1
+}
+
+make_environment() {
+    local base sum
+    sum=$(cksum "$root/$lock" "$root/scripts/environment.sh")
+    if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then
+        return
+    fi
+    base=$(find_python) || exit 1
+    echo "setting up $venv from $lock (once; takes a minute)" >&2
+    if ! "$venv/bin/python" -c '' 2>/dev/null; then
+        rm -rf "$venv"
+        "$base" -m venv "$venv" || {
+            echo "could not make a virtual environment; on Debian: apt-get install python3-venv" >&2
+            exit 1
+        }
+    fi
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+        -r "$root/$lock" >&2 || {
+        echo "could not install what $lock lists; check the network and run this again" >&2
+        exit 1
+    }
+    "$venv/bin/python" - "$root/src" <<'PYTHON'
+import sys, sysconfig
+from pathlib import Path
+Path(sysconfig.get_path("purelib"), "cauce.pth").write_text(sys.argv[1] + "\n")
+PYTHON
+    # Compile the kernels now, so that no run has to wait for it.
+    "$venv/bin/python" -m cauce.scan.warm >&2
+    echo "$sum" > "$stamp"
+}
+
+(
+    # One at a time: two commands started together would install over each other.
+    if command -v flock >/dev/null 2>&1; then
+        exec 9> "$root/.venv.lock"
+        flock 9
+    fi
+    make_environment
+) || exit 1
+python=$venv/bin/python

@@ -1,0 +1,5 @@
+"""`python -m cauce`."""
+
+from cauce.cli.main import entry
+
+entry()

@@ -1,0 +1,40 @@
+"""`cauce generate`: synthetic files in the format of the real ones."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from cauce.cli.output import console, errors, size
+from cauce.datasets import BUILT_IN
+from cauce.errors import UnknownName, UsageError
+
+
+def generate_command(dataset: str, out: Path, scale: float, seed: int) -> None:
+    if dataset not in BUILT_IN:
+        raise UnknownName(f"no generator for {dataset}; there are {', '.join(BUILT_IN)}")
+    if scale <= 0:
+        raise UsageError("--scale must be above 0; 1 is the size of the real files")
+    started = time.monotonic()
+    written = generate_with_bar(dataset, out, scale, seed)
+    seconds = max(time.monotonic() - started, 1e-3)
+    for name, amount in written.items():
+        console.print(f"{out / name}  {size(amount)}", soft_wrap=True)
+    total = sum(written.values())
+    console.print(f"{dataset} at scale {scale:g}, seed {seed}: {size(total)}, {size(int(total / seconds))}/s")
+
+
+def generate_with_bar(dataset: str, out: Path, scale: float, seed: int) -> dict[str, int]:
+    from cauce.datasets.synth import generate
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=32),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as progress:
+        task = progress.add_task(f"generating {dataset}", total=None)
+        return generate(dataset, out, scale=scale, seed=seed, progress=lambda more: progress.update(task, advance=more))

@@ -1,0 +1,143 @@
+"""The command line: `cauce run`, `explain`, `datasets`, `generate`, `demo`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cauce.cli.output import console, fail, warn
+from cauce.errors import CauceError, UsageError
+
+app = typer.Typer(
+    help="Answers a catalogue of queries over big files, exactly.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+DatasetArgument = Annotated[
+    str, typer.Argument(help="books, movies, flights, coffee, or the path of your own .py file")
+]
+QueriesOption = Annotated[str, typer.Option(help="queries to answer, such as q1,q3 (default: all)", metavar="q1,q3")]
+SentimentOption = Annotated[str, typer.Option(help="scorer of texts: vader or textblob", metavar="NAME")]
+PartitionsOption = Annotated[
+    int, typer.Option(help="partitions of every keyed stage (default: the cores)", min=0, max=4096)
+]
+
+
+def names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+@app.command()
+def run(
+    dataset: DatasetArgument,
+    data: Annotated[Path, typer.Option(help="folder that holds the dataset's files")],
+    out: Annotated[Path, typer.Option(help="folder for the answers")] = Path("answers"),
+    queries: QueriesOption = "",
+    format: Annotated[str, typer.Option(help="csv, json, parquet or arrow", metavar="FORMAT")] = "csv",
+    partitions: PartitionsOption = 0,
+    threads: Annotated[int, typer.Option(help="parts under work at once (default: the cores)", min=0, max=256)] = 0,
+    sentiment: SentimentOption = "",
+    param: Annotated[list[str] | None, typer.Option(help="a dataset's own parameter, as name=value")] = None,
+) -> None:
+    """Answer queries over the files in a folder."""
+    from cauce.cli.run import run_command
+
+    run_command(
+        dataset,
+        data,
+        out,
+        names(queries),
+        format,
+        partitions or cores(),
+        threads or cores(),
+        sentiment,
+        param or [],
+    )
+
+
+@app.command()
+def explain(
+    dataset: DatasetArgument,
+    queries: QueriesOption = "",
+    partitions: PartitionsOption = 0,
+    sentiment: SentimentOption = "",
+) -> None:
+    """Print the plan: stages, keys, and what is shared."""
+    from cauce.cli.run import parameters_of
+    from cauce.datasets import load
+    from cauce.plan.explain import explain as explain_plan
+
+    chosen = load(dataset)
+    plan = chosen.plan(names(queries), parameters_of(chosen, sentiment, []), partitions or cores())
+    sys.stdout.write(explain_plan(plan))
+
+
+@app.command()
+def datasets() -> None:
+    """List the datasets with their tables, files and queries."""
+    from cauce.cli.listing import list_datasets
+
+    list_datasets()
+
+
+@app.command()
+def generate(
+    dataset: Annotated[str, typer.Argument(help="books, movies, flights or coffee")],
+    out: Annotated[Path, typer.Option(help="folder to write the files into")],
+    scale: Annotated[float, typer.Option(help="1 is the size of the real files", min=0.0)] = 0.01,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same bytes", min=0)] = 0,
+) -> None:
+    """Write synthetic files in the format of the real ones."""
+    from cauce.cli.generate import generate_command
+
+    generate_command(dataset, out, scale, seed)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="folder for data and answers")] = Path("demo"),
+    scale: Annotated[float, typer.Option(help="share of the real files' size", min=0.0005, max=1.0)] = 0.002,
+    seed: Annotated[int, typer.Option(min=0)] = 7,
+) -> None:
+    """Make small data for the four datasets and answer all nineteen queries."""
+    from cauce.cli.demo import demo_command
+
+    demo_command(out, scale, seed)
+
+
+def cores() -> int:
+    return os.cpu_count() or 1
+
+
+def entry() -> None:
+    """Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage."""
+    try:
+        app()
+    except UsageError as problem:
+        fail(problem)
+        code = 2
+    except CauceError as problem:
+        fail(problem)
+        code = 1
+    except KeyboardInterrupt:
+        warn("stopped; nothing was left behind, the same command starts again")
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does: that is no failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    else:
+        code = 0
+    console.file.flush()
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,197 @@
+"""From cells, in a byte buffer or in a column that has a type already, to the column its kind declares.
+
+A cell that does not parse is null in the values and marked as bad; it never raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from cauce.scan import numbers, times
+from cauce.scan.cell_kernel import BAD, Bytes, Lengths, Starts, States, to_series
+from cauce.scan.kinds import (
+    DECIMAL,
+    DECIMAL_SCALE,
+    Date,
+    Decimal,
+    Duration,
+    FieldList,
+    Fixed,
+    Float,
+    Identifier,
+    Integer,
+    Kind,
+    Text,
+    TextList,
+    Timestamp,
+)
+from cauce.scan.literals import parse_lists
+from cauce.scan.plain_text import decoded, in_calendar, plain_text, wall_clock
+
+_TEXT_LIKE = (pl.String, pl.Binary, pl.Categorical, pl.Enum, pl.Null)
+_SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A column of the kind's type, null where the cell is null or bad, and which cells are bad."""
+
+    values: pl.Series
+    bad: npt.NDArray[np.bool_]
+
+
+def parse(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> Parsed:
+    """Cells ``buf[start:start + length]``, without quotes around them or doubled inside; length 0 is null."""
+    buf = np.ascontiguousarray(buf, np.uint8)
+    start = np.ascontiguousarray(start, np.int64)
+    length = np.ascontiguousarray(length, np.int32)
+    _check_bounds(buf, start, length)
+    values, state = _values(kind, buf, start, length)
+    return Parsed(values, state == BAD)
+
+
+def _values(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.Series, States]:
+    values: npt.NDArray[np.generic]
+    match kind:
+        case Integer():
+            values, state = numbers.integers(buf, start, length)
+            arrow = pa.int64()
+        case Identifier():
+            values, state = numbers.integers(buf, start, length, pointed=True)
+            arrow = pa.int64()
+        case Decimal():
+            values, state = numbers.decimals(buf, start, length)
+            arrow = pa.decimal128(38, DECIMAL_SCALE)
+        case Fixed(places):
+            values, state = numbers.fixed(buf, start, length, places)
+            arrow = pa.int64()
+        case Float():
+            values, state = numbers.floats(buf, start, length)
+            arrow = pa.float64()
+        case Date():
+            values, state = times.dates(buf, start, length)
+            arrow = pa.date32()
+        case Timestamp():
+            values, state = times.timestamps(buf, start, length)
+            arrow = pa.timestamp("us")
+        case Duration():
+            values, state = times.durations(buf, start, length)
+            arrow = pa.int64()
+        case TextList():
+            return parse_lists(buf, start, length)
+        case FieldList(field):
+            return parse_lists(buf, start, length, field)
+        case _:
+            raise TypeError(f"cells of kind {type(kind).__name__} are not parsed here")
+    return to_series(arrow, values, state), state
+
+
+def _check_bounds(buf: Bytes, start: Starts, length: Lengths) -> None:
+    """Kernels do not look; a cell outside of the buffer would read memory that is not ours."""
+    if len(start) != len(length):
+        raise ValueError(f"{len(start)} starts but {len(length)} lengths of cells")
+    if len(start) and (start.min() < 0 or length.min() < 0 or (start + length).max() > len(buf)):
+        raise ValueError("a cell lies outside of its buffer")
+
+
+def parse_series(kind: Kind, series: pl.Series) -> Parsed:
+    """A column that comes with a type, as from Parquet: equal to parsing the plain text of its values."""
+    if isinstance(kind, Text):
+        return _texts(series)
+    if isinstance(kind, TextList | FieldList) and isinstance(series.dtype, pl.List | pl.Array):
+        return _lists(kind, series)
+    direct = _direct(kind, series)
+    if direct is not None:
+        return direct
+    if series.dtype == pl.Binary:
+        return parse(kind, *_cells(series))
+    text = plain_text(series)
+    return _all_bad(kind, series) if text is None else parse(kind, *_cells(text))
+
+
+def _texts(series: pl.Series) -> Parsed:
+    text = decoded(series) if series.dtype == pl.Binary else plain_text(series)
+    if text is None:
+        return _all_bad(Text(), series)
+    return Parsed(text.set(text == "", None), np.zeros(len(text), np.bool_))
+
+
+def _cells(text: pl.Series) -> tuple[Bytes, Starts, Lengths]:
+    array = text.to_arrow()
+    _, offset_buffer, data = array.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
+    buf = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    length = np.diff(offsets)
+    length[text.is_null().to_numpy()] = 0
+    if len(length) and length.max() > np.iinfo(np.int32).max:
+        raise ValueError("a cell of 2 GiB or more cannot be read")
+    return buf, offsets[:-1], length.astype(np.int32)
+
+
+def _direct(kind: Kind, series: pl.Series) -> Parsed | None:
+    """The shorter ways, for types whose values need no text in between; None where there is none."""
+    dtype = series.dtype
+    match kind:
+        case Integer() | Identifier() if dtype.is_integer():
+            values = series.cast(pl.Int64, strict=False)
+            return _checked(series, values, values.is_not_null())
+        case Float() if dtype == pl.Float64:
+            return _checked(series, series, series.is_finite())
+        case Decimal() if dtype in _SMALL_INTEGERS or _widens(dtype):
+            return _checked(series, series.cast(DECIMAL), series.is_not_null())
+        case Date() if dtype == pl.Date:
+            return _checked(series, series, in_calendar(series))
+        case Date() if isinstance(dtype, pl.Datetime):
+            # Writers that know no dates store midnights; another hour would be lost, and so is bad.
+            clock = wall_clock(series)
+            return _checked(series, clock.dt.date(), (clock.dt.truncate("1d") == clock) & in_calendar(clock))
+        case Timestamp() if isinstance(dtype, pl.Datetime):
+            clock = wall_clock(series)
+            moments = clock.cast(kind.dtype)
+            return _checked(series, moments, (clock.dt.truncate("1s") == clock) & in_calendar(moments))
+    return None
+
+
+def _widens(dtype: pl.DataType) -> bool:
+    if not isinstance(dtype, pl.Decimal):
+        return False
+    return dtype.scale <= DECIMAL_SCALE and dtype.precision - dtype.scale <= numbers.MAX_WHOLE_DIGITS
+
+
+def _checked(series: pl.Series, values: pl.Series, fits: pl.Series) -> Parsed:
+    fits = fits.fill_null(False)
+    bad = series.is_not_null() & ~fits
+    return Parsed(values.set(bad, None) if bad.any() else values, bad.to_numpy())
+
+
+def _lists(kind: TextList | FieldList, series: pl.Series) -> Parsed:
+    if isinstance(series.dtype, pl.Array):
+        series = series.arr.to_list()
+    assert isinstance(series.dtype, pl.List)
+    inner = series.dtype.inner
+    elements = series
+    if isinstance(inner, pl.Struct) and isinstance(kind, FieldList):
+        fields = {field.name: field.dtype for field in inner.fields}
+        inner = fields.get(kind.field, inner)
+        if kind.field in fields:
+            elements = series.list.eval(pl.element().struct.field(kind.field))
+    if inner == pl.Binary:
+        elements = elements.list.eval(pl.element().map_batches(decoded, return_dtype=pl.String))
+    elif inner not in _TEXT_LIKE:
+        # Nothing in it can be a text, but a list without elements is still a list.
+        empty = series.list.len() == 0
+        nothing = pl.Series([[]], dtype=kind.dtype).new_from_index(0, len(series))
+        return _checked(series, nothing.set(series.is_null(), None), empty)
+    values = elements.cast(kind.dtype)
+    whole = values.list.eval(pl.element().is_not_null()).list.all()
+    return _checked(series, values, whole)
+
+
+def _all_bad(kind: Kind, series: pl.Series) -> Parsed:
+    nothing = pl.Series([None], dtype=kind.dtype).new_from_index(0, len(series))
+    return Parsed(nothing, series.is_not_null().to_numpy())

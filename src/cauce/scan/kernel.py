@@ -1,0 +1,265 @@
+"""The compiled heart of the CSV scanner: one state machine that cuts bytes into records and cells.
+
+It copies no cell, and reads at most 64 bytes past the given length: every buffer it gets has that spare.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from cauce.scan.vector import (
+    BYTES,
+    Bytes,
+    Ints,
+    byte_at,
+    compiled,
+    either_mask,
+    equal_mask,
+    next_bit,
+    population,
+)
+
+QUOTED_LIMIT = 16 * 2**20
+"""The most bytes between an opening and its closing quote; beyond them the opening quote is a fault."""
+
+BROKEN = -1
+"""Stands for the number of cells where a record's quoting is broken."""
+
+DONE, MORE, FULL = 0, 1, 2
+"""Why ``scan`` came back: target or end reached; the bytes end within a record; no room for another row."""
+
+POSITION, DOOMED, ROWS, FAULTS, STATUS = range(5)
+"""The places in ``scan``'s state, which it reads as it starts and writes as it returns."""
+
+_LF, _CR, _QUOTE = 10, 13, 34
+_BLOCK = ~63
+_OPEN, _ENDED, _FAULTY, _CUT_OFF = 0, 1, 2, 3
+
+_INTS = types.int64[::1]
+
+
+@compiled(types.int64(BYTES, types.int64, types.int64, types.uint8))
+def find(buffer: Bytes, begin: int, end: int, byte: int) -> int:
+    """Where ``byte`` first stands in [begin, end), or ``end``."""
+    block = begin & _BLOCK
+    bit = begin & 63
+    while block < end:
+        bit = next_bit(equal_mask(buffer, block, byte), bit)
+        if bit < 64:
+            return min(block + bit, end)
+        block += 64
+        bit = 0
+    return end
+
+
+@compiled(types.int64(BYTES, types.int64, types.int64))
+def count_lines(buffer: Bytes, begin: int, end: int) -> int:
+    """How many LF stand in [begin, end)."""
+    lines = 0
+    at = begin
+    while at + 64 <= end:
+        lines += population(equal_mask(buffer, at, _LF))
+        at += 64
+    while at < end:
+        lines += byte_at(buffer, at) == _LF
+        at += 1
+    return lines
+
+
+@compiled(types.void(BYTES, types.Array(types.int64, 1, "C", readonly=True), types.int64, _INTS))
+def number_lines(buffer: Bytes, offsets: Ints, first_line: int, lines: Ints) -> None:
+    """The physical line of each of the ascending ``offsets``, in one pass up to the last of them."""
+    at = 0
+    line = first_line
+    for i in range(offsets.size):
+        line += count_lines(buffer, at, offsets[i])
+        at = offsets[i]
+        lines[i] = line
+
+
+# Resuming at the line after a fault could cost quadratic time: in a file of lines `a","b` each line opens a
+# record that runs to the end of the file and fails there. This bounds it. Let F be the reading that failed
+# at X, and A the one that starts at a line start which F ran over. There F is inside quotes and A is not. A
+# run of quotes takes both of them over an edge of a quoted cell or neither, so exactly one is inside
+# quotes, until a run is plain text to the one outside and closes the other's cell: then both are outside,
+# and from the next delimiter on they are the same. F is inside quotes at every LF before X (else its record
+# had ended there). So if A is inside quotes at such an LF, A has become F, opening quote included, and will
+# fail at X as well. Hence `doomed`, the farthest X so far: before it, a quoted cell that runs over the end
+# of its line is a fault at once, and no byte is read more than three times.
+@compiled(
+    types.void(
+        BYTES, types.int64, types.boolean, types.int64, types.uint8, types.int64, types.boolean, _INTS,
+        _INTS, types.int64[:, ::1], types.int32[:, ::1], types.uint8[:, ::1], _INTS, _INTS, _INTS,
+    )
+)  # fmt: skip
+def scan(
+    buffer: Bytes,
+    length: int,
+    final: bool,
+    target: int,
+    delimiter: int,
+    limit: int,
+    keep: bool,
+    slots: Ints,
+    record_start: Ints,
+    cell_start: Ints,
+    cell_length: NDArray[np.int32],
+    cell_escaped: NDArray[np.uint8],
+    fault_offset: Ints,
+    fault_cells: Ints,
+    state: Ints,
+) -> None:
+    """Read records from ``state[POSITION]`` until one ends at or after ``target``.
+
+    Not ``final`` means that more bytes may follow ``length``: a record that they could change is left alone.
+    With ``keep``, cell ``i`` of each good record goes to row ``slots[i]`` of the cell arrays (-1: to none);
+    ``slots`` has an entry for each cell of the header. Without ``keep`` only the position moves.
+    """
+    position = state[POSITION]
+    doomed = state[DOOMED]
+    rows = state[ROWS]
+    faults = state[FAULTS]
+    status = DONE
+    width = slots.size
+    block = -64
+    separators = quotes = equal_mask(buffer, 0, _LF)
+    while position < length and position < target:
+        if keep and (rows == record_start.size or faults == fault_offset.size):
+            status = FULL
+            break
+        first = byte_at(buffer, position)
+        if first == _LF:
+            position += 1
+            continue
+        if first == _CR:
+            if position + 1 < length:
+                if byte_at(buffer, position + 1) == _LF:
+                    position += 2
+                    continue
+            elif not final:
+                status = MORE
+                break
+        at = position
+        line_end = length
+        if position < doomed:
+            line_end = find(buffer, position, min(doomed, length), _LF)
+            if line_end >= doomed:
+                line_end = length
+        cells = 0
+        failed_at = 0
+        outcome = _OPEN
+        while outcome == _OPEN:
+            escaped = False
+            if at < length and byte_at(buffer, at) == _QUOTE:
+                begin = at + 1
+                # The closing quote must stand before `stop`.
+                stop = min(length, begin + limit + 1, line_end)
+                at = begin
+                while True:
+                    if at & _BLOCK != block:
+                        block = at & _BLOCK
+                        quotes = equal_mask(buffer, block, _QUOTE)
+                        separators = either_mask(buffer, block, delimiter, _LF)
+                    bit = next_bit(quotes, at & 63)
+                    if bit > 63:
+                        block += 64
+                        while block < stop:
+                            quotes = equal_mask(buffer, block, _QUOTE)
+                            bit = next_bit(quotes, 0)
+                            if bit < 64:
+                                separators = either_mask(buffer, block, delimiter, _LF)
+                                break
+                            block += 64
+                    end = block + bit
+                    if end >= stop:
+                        # The masks may be those of an earlier block.
+                        block = -64
+                        outcome = _FAULTY if final or stop < length else _CUT_OFF
+                        failed_at = stop
+                        break
+                    at = end + 1
+                    if at >= length or byte_at(buffer, at) != _QUOTE:
+                        break
+                    escaped = True
+                    at += 1
+                if outcome != _OPEN:
+                    break
+                if at >= length:
+                    outcome = _ENDED if final else _CUT_OFF
+                else:
+                    after = byte_at(buffer, at)
+                    if after == _CR:
+                        if at + 1 < length:
+                            at += 1
+                            after = byte_at(buffer, at)
+                            # A delimiter after the CR must not pass for one after the quote.
+                            outcome = _ENDED if after == _LF else _FAULTY
+                        else:
+                            outcome = _FAULTY if final else _CUT_OFF
+                    elif after == _LF:
+                        outcome = _ENDED
+                    elif after != delimiter:
+                        outcome = _FAULTY
+                    failed_at = end
+                    at += 1
+            else:
+                begin = at
+                if at & _BLOCK != block:
+                    block = at & _BLOCK
+                    quotes = equal_mask(buffer, block, _QUOTE)
+                    separators = either_mask(buffer, block, delimiter, _LF)
+                bit = next_bit(separators, at & 63)
+                while bit > 63:
+                    block += 64
+                    if block >= length:
+                        bit = 0
+                        break
+                    quotes = equal_mask(buffer, block, _QUOTE)
+                    separators = either_mask(buffer, block, delimiter, _LF)
+                    bit = next_bit(separators, 0)
+                end = block + bit
+                at = end + 1
+                if end >= length:
+                    end = length
+                    at = length
+                    outcome = _ENDED if final else _CUT_OFF
+                elif byte_at(buffer, end) == _LF:
+                    outcome = _ENDED
+                    if end > begin and byte_at(buffer, end - 1) == _CR:
+                        end -= 1
+            if keep and cells < width and slots[cells] >= 0:
+                slot = slots[cells]
+                cell_start[slot, rows] = begin
+                cell_length[slot, rows] = end - begin
+                cell_escaped[slot, rows] = escaped
+            cells += 1
+        if outcome == _FAULTY:
+            doomed = max(doomed, failed_at)
+            at = find(buffer, position, length, _LF) + 1
+            if at > length:
+                at = length
+                if not final:
+                    outcome = _CUT_OFF
+        if outcome == _CUT_OFF:
+            status = MORE
+            break
+        if keep:
+            if outcome == _FAULTY:
+                fault_offset[faults] = position
+                fault_cells[faults] = BROKEN
+                faults += 1
+            elif cells != width:
+                fault_offset[faults] = position
+                fault_cells[faults] = cells
+                faults += 1
+            else:
+                record_start[rows] = position
+                rows += 1
+        position = at
+    state[POSITION] = position
+    state[DOOMED] = doomed
+    state[ROWS] = rows
+    state[FAULTS] = faults
+    state[STATUS] = status

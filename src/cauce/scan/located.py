@@ -1,0 +1,122 @@
+"""Where the cells of chosen columns lie in a part: offsets only, so that text a filter drops costs nothing.
+
+A part is read as if it were a whole file; ``cut`` gives only ranges for which that is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cauce.scan.kernel import DONE, FAULTS, POSITION, QUOTED_LIMIT, ROWS, STATUS, number_lines, scan
+from cauce.scan.vector import SPARE_BYTES, Bytes, Ints
+
+PART_LIMIT = 2**31 - 1
+"""The most bytes in a part: the length of a cell is kept in 32 bits."""
+
+_TYPICAL_ROW_BYTES = 64
+_FEW = 1024
+_MOST_GROWTH = 16.0
+
+_Array = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint8]
+_Arrays = tuple[Ints, Ints, NDArray[np.int32], NDArray[np.uint8], Ints, Ints]
+
+
+@dataclass(frozen=True)
+class Located:
+    """The good records of a part, in order, and its faults.
+
+    A cell is ``length`` bytes from ``start``, without its outer quotes; ``escaped`` if it holds doubled ones.
+    The first axis is the column, in the order asked for; each column is contiguous.
+    """
+
+    rows: int
+    record_start: Ints
+    start: Ints
+    length: NDArray[np.int32]
+    escaped: NDArray[np.uint8]
+    fault_offset: Ints
+    fault_cells: Ints
+    """The number of cells that a rejected record has, or ``BROKEN`` for one faulty line."""
+
+
+def padded(data: bytes | bytearray | memoryview) -> Bytes:
+    """A copy of ``data`` with the spare bytes that the kernels need after it."""
+    buffer = np.zeros(len(data) + SPARE_BYTES, np.uint8)
+    buffer[: len(data)] = np.frombuffer(data, np.uint8)
+    return buffer
+
+
+def delimiter_byte(delimiter: str) -> int:
+    """The delimiter as a number; anything that cannot separate cells is a mistake of the caller."""
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ValueError(f"a delimiter is one ASCII character other than quote, CR and LF, not {delimiter!r}")
+    return ord(delimiter)
+
+
+def locate(
+    buffer: Bytes,
+    length: int,
+    *,
+    delimiter: str,
+    width: int,
+    columns: Sequence[int],
+    limit: int = QUOTED_LIMIT,
+) -> Located:
+    """Find the cells of ``columns`` in the first ``length`` bytes, where a record has ``width`` cells."""
+    if length > PART_LIMIT or length + SPARE_BYTES > buffer.size:
+        raise ValueError(
+            f"{length} bytes of a buffer of {buffer.size}: parts are under 2 GiB, with {SPARE_BYTES} spare"
+        )
+    slots = np.full(width, -1, np.int64)
+    if len(set(columns)) != len(columns) or not set(columns) <= set(range(width)):
+        raise ValueError(f"columns must differ and be below {width}: {list(columns)}")
+    slots[list(columns)] = np.arange(len(columns))
+    byte = delimiter_byte(delimiter)
+    state = np.zeros(5, np.int64)
+    rows, faults = length // _TYPICAL_ROW_BYTES + _FEW, _FEW
+    arrays = _room(len(columns), rows, faults)
+    while True:
+        scan(buffer, length, True, length, byte, limit, True, slots, *arrays, state)
+        found, faulty = int(state[ROWS]), int(state[FAULTS])
+        kept = _trimmed(arrays, found, faulty)
+        if state[STATUS] == DONE:
+            return Located(found, *kept)
+        # What is still to come is taken to be like what was read, with a tenth for luck.
+        growth = min(1.1 * length / int(state[POSITION]), _MOST_GROWTH)
+        rows, faults = max(rows, int(found * growth) + _FEW), max(faults, int(faulty * growth) + _FEW)
+        arrays = _room(len(columns), rows, faults)
+        copies: Iterable[tuple[_Array, _Array]] = zip(_trimmed(arrays, found, faulty), kept, strict=True)
+        for new, old in copies:
+            new[...] = old
+
+
+def line_of(buffer: Bytes, offsets: Ints, first_line: int) -> Ints:
+    """The physical line of each offset in a part that begins on ``first_line``; one pass to the last one."""
+    order = np.argsort(offsets, kind="stable")
+    lines = np.empty(offsets.size, np.int64)
+    number_lines(buffer, np.ascontiguousarray(offsets[order], np.int64), first_line, lines)
+    unsorted = np.empty_like(lines)
+    unsorted[order] = lines
+    return unsorted
+
+
+def _room(columns: int, rows: int, faults: int) -> _Arrays:
+    """Arrays for the kernel to fill. They start small: a bound for any input would be many times the need."""
+    return (
+        np.empty(rows, np.int64),
+        np.empty((columns, rows), np.int64),
+        np.empty((columns, rows), np.int32),
+        np.empty((columns, rows), np.uint8),
+        np.empty(faults, np.int64),
+        np.empty(faults, np.int64),
+    )
+
+
+def _trimmed(arrays: _Arrays, rows: int, faults: int) -> _Arrays:
+    record_start, start, length, escaped, fault_offset, fault_cells = arrays
+    by_row = record_start[:rows], start[:, :rows], length[:, :rows], escaped[:, :rows]
+    return *by_row, fault_offset[:faults], fault_cells[:faults]

@@ -1,0 +1,311 @@
+"""Plain ASCII numbers: sign, digits, point; from cells in a buffer to integers, decimals and floats.
+
+Every result is exact, or for floats the nearest one; a number that does not fit is bad, never cut.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from cauce.scan.cell_kernel import (
+    BAD,
+    BYTES,
+    LENGTHS,
+    NULL,
+    ODD,
+    PARSED,
+    STARTS,
+    STATES,
+    Bytes,
+    Integers,
+    Lengths,
+    Starts,
+    States,
+)
+from cauce.scan.kinds import DECIMAL_SCALE
+
+MAX_PLACES = 18
+MAX_WHOLE_DIGITS = 17
+
+_POWERS = np.array([10**i for i in range(20)], dtype=np.uint64)
+_FLOAT_POWERS = np.array([float(10**i) for i in range(23)])
+_MAX_INT64 = np.uint64(2**63 - 1)
+_EXACT_FLOAT = np.uint64(2**53)
+_SAFE_DIGITS = 19  # any 19 digits fit in 64 unsigned bits
+_ZERO, _ONE, _NINE, _TEN = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
+_ASCII_ZERO = np.uint64(ord("0"))
+# One byte repeated in a word, and the weights that bring four pairs of digits together.
+_LOW_BITS, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_ASCII_ZEROS, _POINTS = _LOW_BITS * np.uint64(ord("0")), _LOW_BITS * np.uint64(ord("."))
+_OVER_NINE = _LOW_BITS * np.uint64(0x7F - 9)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_PAIR_WEIGHTS = np.uint64(100 + (1_000_000 << 32))
+_NEXT_PAIR_WEIGHTS = np.uint64(1 + (10_000 << 32))
+_HALF_BITS, _HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
+_PLUS, _MINUS, _POINT, _DIGIT_ZERO = ord("+"), ord("-"), ord("."), ord("0")
+
+_OUT = types.int64[::1]
+
+
+@njit(nogil=True, forceinline=True)
+def _sign(buf: Any, p: Any, end: Any) -> Any:
+    """1 for a minus (0 otherwise), and where the number goes on."""
+    if p < end:
+        if buf[p] == _MINUS:
+            return _ONE, p + 1
+        if buf[p] == _PLUS:
+            return _ZERO, p + 1
+    return _ZERO, p
+
+
+@njit(nogil=True, forceinline=True)
+def _zeros(buf: Any, p: Any, end: Any) -> Any:
+    while p < end and buf[p] == _DIGIT_ZERO:
+        p += 1
+    return p
+
+
+@njit(nogil=True, forceinline=True)
+def _digits(buf: Any, p: Any, end: Any, value: Any) -> Any:
+    """``value`` with the digits at ``p`` written behind it, and where they end. It wraps after 19 digits."""
+    while p < end:
+        # The unsigned index spares the test for one that counts from the end.
+        digit = np.uint64(buf[np.uint64(p)]) - _ASCII_ZERO
+        if digit > _NINE:
+            break
+        value = value * _TEN + digit
+        p += 1
+    return value, p
+
+
+def _load_word(typing_context: Any, buf: Any, p: Any) -> Any:
+    """The eight bytes at ``p`` as one integer, the first byte lowest."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(64).as_pointer())
+        word = builder.load(address)
+        word.align = 1
+        return word
+
+    return types.uint64(buf, p), codegen
+
+
+_word: Any = intrinsic(_load_word)
+
+
+@njit(nogil=True, forceinline=True)
+def _scan_short(buf: Any, p: Any, size: Any) -> Any:
+    """``_scan`` for one to eight bytes: all of them at once, as one word, without a branch on any digit."""
+    shift = np.uint64(64 - 8 * size)
+    # The number moves to the high end, so that the last digit is the highest byte; zeros come before it.
+    word = (_word(buf, p) << shift) | (_ASCII_ZEROS >> _ONE >> (np.uint64(63) - shift))
+    digits, decimals = np.int64(size), np.int64(0)
+    other = word ^ _POINTS
+    found = (other - _LOW_BITS) & ~other & _HIGH_BITS  # exact up to its lowest bit: the first point
+    if found != _ZERO:
+        upto = found ^ (found - _ONE)
+        before = upto >> np.uint64(8)
+        # The bytes before the point move over it; a second point stays and is caught as no digit.
+        word = (word & ~upto) | ((word & before) << np.uint64(8)) | _ASCII_ZERO
+        decimals = 7 - np.int64((before & _LOW_BITS) * _LOW_BITS >> np.uint64(56))
+        digits -= 1
+    word ^= _ASCII_ZEROS
+    if ((word + _OVER_NINE) | word) & _HIGH_BITS:
+        digits = np.int64(0)
+    # Pairs of digits, then fours, then all eight.
+    word = word * _TEN + (word >> np.uint64(8))
+    low, high = word & _PAIRS, (word >> np.uint64(16)) & _PAIRS
+    value = (low * _PAIR_WEIGHTS + high * _NEXT_PAIR_WEIGHTS) >> _HALF_BITS
+    return value & _HALF_MASK, digits, decimals
+
+
+@njit(nogil=True, forceinline=True)
+def _scan(buf: Any, p: Any, end: Any) -> Any:
+    """All digits as one integer, how many there are (0 if it is no number), how many of them are decimals."""
+    if 0 < end - p <= 8 and p + 8 <= len(buf):
+        return _scan_short(buf, p, end - p)
+    value, point = _digits(buf, p, end, _ZERO)
+    if point == end:
+        return value, end - p, np.int64(0)
+    if buf[point] != _POINT:
+        return value, np.int64(0), np.int64(0)
+    value, last = _digits(buf, point + 1, end, value)
+    if last != end:
+        return value, np.int64(0), np.int64(0)
+    return value, end - p - 1, end - point - 1
+
+
+@njit(nogil=True, forceinline=True)
+def _parts(buf: Any, p: Any, end: Any, places: Any) -> Any:
+    """For numbers of any length, already scanned: the whole part, the decimals as a count of 10^-places,
+    and how many digits of the whole part matter; -1 if a decimal beyond ``places`` does."""
+    first = _zeros(buf, p, end)
+    whole, point = _digits(buf, first, end, _ZERO)
+    fraction = _ZERO
+    if point < end:
+        fraction, last = _digits(buf, point + 1, min(end, point + 1 + places), _ZERO)
+        fraction *= _POWERS[places - (last - point - 1)]
+        if _zeros(buf, last, end) != end:
+            return whole, fraction, np.int64(-1)
+    return whole, fraction, point - first
+
+
+@njit(nogil=True, forceinline=True)
+def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
+    """Store the value and say whether it fits in 64 bits with its sign."""
+    if value > _MAX_INT64 + negative:
+        return BAD
+    values[i] = np.int64(_ZERO - value) if negative else np.int64(value)
+    return PARSED
+
+
+@njit(types.void(BYTES, STARTS, LENGTHS, types.boolean, _OUT, STATES), nogil=True, cache=True)
+def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
+    for i in range(len(start)):
+        values[i] = 0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        state[i] = BAD
+        whole = digits == end - p  # without a point
+        if digits == 0 or not (whole or pointed):
+            continue
+        if decimals == 1 and digits <= _SAFE_DIGITS:
+            # `17272.0`, the common form of an id that looks like a float.
+            if value % _TEN == _ZERO:
+                state[i] = _within(value // _TEN, negative, values, i)
+            continue
+        if not whole or digits > _SAFE_DIGITS:
+            value, _, digits = _parts(buf, p, end, 0)
+        if 0 <= digits <= _SAFE_DIGITS:
+            state[i] = _within(value, negative, values, i)
+
+
+@njit(types.void(BYTES, STARTS, LENGTHS, types.int64, _OUT, STATES), nogil=True, cache=True)
+def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, values: Integers, state: States) -> None:
+    most_whole = (_MAX_INT64 + _ONE) // _POWERS[places]
+    for i in range(len(start)):
+        values[i] = 0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        missing = places - decimals
+        state[i] = BAD
+        if digits == 0:
+            continue
+        if missing >= 0 and digits + missing <= _SAFE_DIGITS:
+            state[i] = _within(value * _POWERS[missing], negative, values, i)
+            continue
+        whole, fraction, count = _parts(buf, p, end, places)
+        # These limits keep the sum below 2^64, so that it is seen whole.
+        if 0 <= count <= _SAFE_DIGITS and whole <= most_whole:
+            state[i] = _within(whole * _POWERS[places] + fraction, negative, values, i)
+
+
+@njit(types.void(BYTES, STARTS, LENGTHS, types.uint64[:, ::1], STATES), nogil=True, cache=True)
+def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.uint64], state: States) -> None:
+    for i in range(len(start)):
+        values[i, 0] = _ZERO
+        values[i, 1] = _ZERO
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        fraction = _ZERO
+        missing = DECIMAL_SCALE - decimals
+        if digits > MAX_WHOLE_DIGITS:
+            value, fraction, count = _parts(buf, p, end, DECIMAL_SCALE)
+            missing = DECIMAL_SCALE
+            digits = 0 if count > MAX_WHOLE_DIGITS else count + 1
+        if digits == 0:
+            state[i] = BAD
+            continue
+        # value * scale + fraction in 128 bits, by halves. Both factors are below 2^60, so no sum passes 2^64.
+        scale = _POWERS[missing]
+        value_high, value_low = value >> _HALF_BITS, value & _HALF_MASK
+        scale_high, scale_low = scale >> _HALF_BITS, scale & _HALF_MASK
+        low = value_low * scale_low
+        middle = value_high * scale_low + value_low * scale_high + (low >> _HALF_BITS)
+        high = value_high * scale_high + (middle >> _HALF_BITS)
+        low = (middle << _HALF_BITS) | (low & _HALF_MASK)
+        total = low + fraction
+        if total < low:
+            high += _ONE
+        if negative:
+            total = _ZERO - total
+            high = ~high
+            if total == _ZERO:
+                high += _ONE
+        values[i, 0] = total
+        values[i, 1] = high
+        state[i] = PARSED
+
+
+@njit(types.void(BYTES, STARTS, LENGTHS, types.float64[::1], STATES), nogil=True, cache=True)
+def _float_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.float64], state: States) -> None:
+    for i in range(len(start)):
+        values[i] = 0.0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        if digits == 0:
+            state[i] = BAD
+        elif digits <= _SAFE_DIGITS and value <= _EXACT_FLOAT:
+            # Both operands are exact, so the one division rounds once, to the nearest.
+            magnitude = np.float64(value) / _FLOAT_POWERS[decimals]
+            values[i] = -magnitude if negative else magnitude
+            state[i] = PARSED
+        else:
+            state[i] = ODD
+
+
+def integers(buf: Bytes, start: Starts, length: Lengths, *, pointed: bool = False) -> tuple[Integers, States]:
+    """``[+-]?[0-9]+`` within 64 bits; with ``pointed`` also a point and zeros, as in ``17272.0``."""
+    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
+    _integer_kernel(buf, start, length, pointed, values, state)
+    return values, state
+
+
+def fixed(buf: Bytes, start: Starts, length: Lengths, places: int) -> tuple[Integers, States]:
+    """Numbers as a count of ``10^-places``; one that would need rounding, or 65 bits, is bad."""
+    if not 0 <= places <= MAX_PLACES:
+        raise ValueError(f"a fixed number has 0 to {MAX_PLACES} decimals, not {places}")
+    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
+    _fixed_kernel(buf, start, length, places, values, state)
+    return values, state
+
+
+def decimals(buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[np.uint64], States]:
+    """Numbers times 10^18 as 128-bit two's complement: a row of low and high half each, as Arrow has it."""
+    values, state = np.empty((len(start), 2), np.uint64), np.empty(len(start), np.uint8)
+    _decimal_kernel(buf, start, length, values, state)
+    return values, state
+
+
+def floats(buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[np.float64], States]:
+    """The float64 nearest to each number, as Python's ``float`` gives it; one beyond the range is bad."""
+    values, state = np.empty(len(start), np.float64), np.empty(len(start), np.uint8)
+    _float_kernel(buf, start, length, values, state)
+    for i in np.flatnonzero(state == ODD):
+        values[i] = value = float(buf[start[i] : start[i] + length[i]].tobytes())
+        state[i] = BAD if math.isinf(value) else PARSED
+    return values, state

@@ -1,0 +1,74 @@
+"""The plain text of values that have a type already: what a careful writer would have put into a CSV file."""
+
+from __future__ import annotations
+
+import decimal
+
+import polars as pl
+
+_TIME = "%Y-%m-%d %H:%M:%S%.f"  # prints no fraction where it is zero
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
+_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def plain_text(series: pl.Series) -> pl.Series | None:
+    """Texts of the values; None for types that have no plain text (lists, structs, bytes)."""
+    dtype = series.dtype
+    if dtype.is_float():
+        return _floats(series)
+    if dtype.is_decimal():
+        return _without_zeros(series.cast(pl.String))
+    if isinstance(dtype, pl.Datetime):
+        return _or_count(series, wall_clock(series).dt.strftime(_TIME))
+    if dtype == pl.Date:
+        return _or_count(series, within_calendar(series).cast(pl.String))
+    if isinstance(dtype, pl.Duration):
+        return series.dt.to_string("iso").replace("PT0S", "PT0M")
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+        return None
+    return series.cast(pl.String)
+
+
+def in_calendar(series: pl.Series) -> pl.Series:
+    """Which dates or moments lie in the years 1 to 9999."""
+    count = series.to_physical()
+    days = count // _DAY[series.dtype.time_unit] if isinstance(series.dtype, pl.Datetime) else count
+    return days.is_between(_FIRST_DAY, _LAST_DAY)
+
+
+def within_calendar(series: pl.Series) -> pl.Series:
+    """The same with null for the others, on which Polars would panic."""
+    return series.set(~in_calendar(series), None)
+
+
+def wall_clock(series: pl.Series) -> pl.Series:
+    """Moments as the clock of the column's own zone shows them: that is what their writer saw."""
+    return within_calendar(series).dt.replace_time_zone(None)
+
+
+def _or_count(series: pl.Series, text: pl.Series) -> pl.Series:
+    """The text, or where a value has none its bare count, marked so that it is read as no number."""
+    return text.zip_with(text.is_not_null(), "@" + series.to_physical().cast(pl.String))
+
+
+def decoded(series: pl.Series) -> pl.Series:
+    """Texts of a column of bytes; those that are not UTF-8 become U+FFFD."""
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        texts = [None if cell is None else cell.decode("utf-8", "replace") for cell in series]
+        return pl.Series(series.name, texts, dtype=pl.String)
+
+
+def _floats(series: pl.Series) -> pl.Series:
+    """Shortest digits that give the float back, without exponent, and without a point if it is whole."""
+    text = series.cast(pl.String)
+    exponent = text.str.contains("e", literal=True).fill_null(False)
+    if exponent.any():
+        plain = [format(decimal.Decimal(number), "f") for number in text.filter(exponent)]
+        text = text.scatter(exponent.arg_true(), plain)
+    return text.str.strip_suffix(".0")
+
+
+def _without_zeros(text: pl.Series) -> pl.Series:
+    return text.str.replace(r"(\.\d*?)0+$", "${1}").str.strip_suffix(".")
