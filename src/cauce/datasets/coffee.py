@@ -63,6 +63,15 @@ def named(relation: Relation, names: Relation, key: str, column: str) -> Relatio
     return relation.join(names, on=key, how="left").with_columns(**{column: name})
 
 
+def leaders(sold: Relation, ranking: str, cells: str) -> Relation:
+    """The leading item of each month. An item without any cell of the kind takes no part: its sum of 0 is no sale."""
+    return (
+        sold.filter(pl.col(cells) > 0)
+        .top_k(1, by=[desc(ranking), "item_id"], per="month")
+        .with_columns(ranking=pl.lit(ranking))
+    )
+
+
 @dataset.query(transaction_id=TEXT, final_amount=places(2))
 def q1() -> Relation:
     """Transactions of 2024 and 2025 between 06:00 and 23:00 of 75 or more"""
@@ -80,11 +89,14 @@ def q2() -> Relation:
         transaction_items.filter(in_two_years)
         .with_columns(month=created.dt.strftime("%Y-%m"))
         .group_by("month", "item_id")
-        .agg(quantity=total("quantity"), profit=total("subtotal"))
+        .agg(
+            quantity=total("quantity"),
+            profit=total("subtotal"),
+            quantities=count("quantity"),
+            subtotals=count("subtotal"),
+        )
     )
-    by_quantity = sold.top_k(1, by=[desc("quantity"), "item_id"], per="month").with_columns(ranking=pl.lit("quantity"))
-    by_profit = sold.top_k(1, by=[desc("profit"), "item_id"], per="month").with_columns(ranking=pl.lit("profit"))
-    best = by_quantity.concat(by_profit)
+    best = leaders(sold, "quantity", "quantities").concat(leaders(sold, "profit", "subtotals"))
     return named(best, item_names, "item_id", "item_name").sort("month", desc("ranking"))
 
 

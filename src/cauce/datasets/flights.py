@@ -116,7 +116,7 @@ def q4() -> Relation:
         above.select("origin", "destination", "fare", "flights", cents=pl.col("fare") * pl.col("flights"))
         .group_by("origin", "destination")
         .agg(cents=total("cents"), flights=total("flights"), max_fare=greatest("fare"))
-        .with_columns(hundredths=pl.col("cents") * 100)
+        .with_columns(hundredths=pl.col("cents").cast(pl.Decimal(38, 0)) * 100)
         .with_columns(mean_fare=divided_half_even("hundredths", "flights"))
         .sort("origin", "destination")
     )

@@ -12,6 +12,8 @@ METRES_PER_MILE = 1609.344
 
 @lru_cache(maxsize=65_536)
 def miles_between(latitude1: float, longitude1: float, latitude2: float, longitude2: float) -> float:
+    if (latitude1, longitude1) == (latitude2, longitude2):
+        return 0.0  # also where the latitude is beyond a pole, for which the geodesic is not defined
     metres: float = Geodesic.WGS84.Inverse(latitude1, longitude1, latitude2, longitude2, Geodesic.DISTANCE)["s12"]
     return metres / METRES_PER_MILE
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
 
-from cauce.operators.exact import FloatSum, divide, float_parts
+from cauce.errors import JobFailed
+from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts, one_zero
 from cauce.operators.order import POSITION
 
 ALL = "#all"
 """The key, one for all rows, of a group-by without keys; the frame given to `partial` must have it."""
-
-WHOLE = pl.Decimal(38, 0)
-"""What integers are summed in: 64-bit sums wrap around silently, this one raises."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def _is_float(frame: pl.DataFrame, column: str) -> bool:
 def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> pl.DataFrame:
     """One row for each group of this batch, in the order in which the groups first occur."""
     keys = keys or (ALL,)
-    frame = frame.drop_nulls(list(keys))
+    frame = _canonical(frame.drop_nulls(list(keys)))
     expressions: list[pl.Expr] = []
     floats: list[tuple[str, str]] = []
     for name, aggregate in aggregates.items():
@@ -138,6 +137,7 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
                 if _is_float(frame, column):
                     floats.append((name, column))
                 else:
+                    _check_size(frame, keys, column)
                     expressions.append(_exact_sum(frame, column).alias(name))
                 if isinstance(aggregate, Mean):
                     expressions.append(pl.col(column).count().cast(pl.Int64).alias(_count(name)))
@@ -160,6 +160,12 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
     return grouped.select([*keys, *_partial_columns(aggregates)])
 
 
+def _canonical(frame: pl.DataFrame) -> pl.DataFrame:
+    """0.0 and -0.0 are one key and one value, so that no group shows whichever came first."""
+    floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    return frame.with_columns(one_zero(pl.col(name)).alias(name) for name in floats)
+
+
 def _partial_columns(aggregates: Aggregates) -> list[str]:
     columns: list[str] = []
     for name, aggregate in aggregates.items():
@@ -174,6 +180,20 @@ def _partial_columns(aggregates: Aggregates) -> list[str]:
 def _exact_sum(frame: pl.DataFrame, column: str) -> pl.Expr:
     dtype = frame.schema[column]
     return (pl.col(column) if isinstance(dtype, pl.Decimal) else pl.col(column).cast(WHOLE)).sum()
+
+
+def _check_size(frame: pl.DataFrame, keys: Sequence[str], column: str) -> None:
+    """Polars adds decimals in 128 bits that wrap around: a sum that might is refused."""
+    dtype = frame.schema[column]
+    if not isinstance(dtype, pl.Decimal) or frame.is_empty():
+        return
+    limit = 10.0 ** (38 - dtype.scale)
+    ends = [float(end) for end in (frame[column].min(), frame[column].max()) if isinstance(end, Decimal)]
+    if max((abs(end) for end in ends), default=0.0) * frame.height < limit:
+        return
+    sizes = frame.group_by(list(keys)).agg(pl.col(column).cast(pl.Float64).abs().sum())[column]
+    if (sizes >= 0.99 * limit).any():
+        raise JobFailed(f"the sum of {column} needs more than 38 digits: leave its largest values out")
 
 
 def _first(column: str, position: str, name: str) -> list[pl.Expr]:
@@ -213,6 +233,7 @@ def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
             case Count():
                 expressions.append(pl.col(name).sum())
             case Sum() | Mean():
+                _check_size(frame, keys, name)
                 expressions.append(pl.col(name) if frame.schema[name] == pl.Binary else pl.col(name).sum())
                 if isinstance(aggregate, Mean):
                     expressions.append(pl.col(_count(name)).sum())

@@ -16,6 +16,9 @@ import polars as pl
 FLOAT_UNIT_EXPONENT = 1074
 """Every finite float64 is a whole multiple of 2**-1074."""
 
+WHOLE = pl.Decimal(38, 0)
+"""What whole numbers are summed and divided in: 64 bits wrap around silently, this type raises."""
+
 _ONE = 1 << FLOAT_UNIT_EXPONENT
 _SAFE = 2**53
 _FAST_PLACES = 4
@@ -44,6 +47,9 @@ def _divide_small(numerator: pl.Series, denominator: pl.Series) -> pl.Series | N
     if above is None or below is None:
         return None
     (a, a_unit), (b, b_unit) = above, below
+    # Before the units are made equal, which could wrap around, and after it.
+    if max(_peak(a), _peak(b)) >= _SAFE:
+        return None
     if a_unit < b_unit:
         a = a * (b_unit // a_unit)
     elif b_unit < a_unit:
@@ -51,7 +57,9 @@ def _divide_small(numerator: pl.Series, denominator: pl.Series) -> pl.Series | N
     if max(_peak(a), _peak(b)) >= _SAFE:
         return None
     b = b.set(b == 0, None)
-    return (a.cast(pl.Float64) / b.cast(pl.Float64)).alias(numerator.name)
+    quotient = (a.cast(pl.Float64) / b.cast(pl.Float64)).alias(numerator.name)
+    # 0 / -5 is -0.0 here but 0.0 as a fraction.
+    return quotient.set(quotient == 0, 0.0)
 
 
 def _small_whole(values: pl.Series) -> tuple[pl.Series, int] | None:
@@ -77,6 +85,11 @@ def _peak(values: pl.Series) -> int:
     return max((abs(end) for end in ends), default=0)
 
 
+def one_zero(values: pl.Expr) -> pl.Expr:
+    """Floats with 0.0 for -0.0: the two are equal, but print and hash differently."""
+    return pl.when(values == 0).then(0.0).otherwise(values)
+
+
 def fraction_ranks(quotient: pl.Series, numerator: pl.Series, denominator: pl.Series) -> pl.Series:
     """Ranks of the exact fractions among rows whose rounded quotients are equal (0 where they stand alone)."""
     ranks = np.zeros(len(quotient), dtype=np.int64)
@@ -98,7 +111,7 @@ def divide_half_even(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
         None if a is None or not b else round(Fraction(int(a), int(b)))
         for a, b in zip(numerator, denominator, strict=True)
     ]
-    return pl.Series(numerator.name, rounded, dtype=pl.Int64)
+    return pl.Series(numerator.name, rounded, dtype=WHOLE)
 
 
 class FloatSum:

@@ -54,5 +54,6 @@ def attach_scalars(left: Late, scalars: pl.DataFrame) -> Late:
     """Every row beside the one row of `scalars`."""
     if scalars.height != 1:
         raise ValueError(f"a scalar side must have one row, this one has {scalars.height}")
-    values = [pl.lit(scalars[name][0], dtype=scalars.schema[name]).alias(name) for name in scalars.columns]
+    # A series of one value, as a list given to `lit` would become a row for each of its elements.
+    values = [pl.lit(scalars[name]).first().alias(name) for name in scalars.columns]
     return left.with_columns(values)

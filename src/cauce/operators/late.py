@@ -73,6 +73,7 @@ class Late:
         """These of the rows (an index may repeat), with more columns beside them."""
         built = self._built[index] if self._built.width else self._built
         if added is not None and added.width:
+            built = built.drop(added.columns, strict=False)
             built = added if built.width == 0 else built.hstack(added)
         rows = None
         if self._source is not None:

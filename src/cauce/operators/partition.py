@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 import polars_hash  # noqa: F401  (adds the hashing namespaces to Polars expressions)
 
+from cauce.operators.exact import one_zero
+
 SEPARATOR = "\x1f"
 
 
@@ -21,8 +23,10 @@ def _as_text(key: str, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.String:
         return column
     if dtype.is_float():
-        # The digits of a float's text may change between versions, its bits don't.
-        return column.cast(pl.Float64).reinterpret(dtype=pl.Int64).cast(pl.String)
+        # The digits of a float's text may change between versions, its bits don't. Equal ones have equal bits
+        # when -0.0 has become 0.0 and every nan the same one.
+        canonical = one_zero(column.cast(pl.Float64)).fill_nan(float("nan"))
+        return canonical.reinterpret(dtype=pl.Int64).cast(pl.String)
     if isinstance(dtype, pl.Decimal):
         return column.cast(pl.Decimal(38, dtype.scale)).cast(pl.String).str.strip_chars_end("0")
     if dtype.is_temporal():

@@ -68,7 +68,9 @@ class Evaluator:
                 assert self._block is not None
                 what: tuple[str | int, ...] = ("scan", id(self._block.usable(node.used or frozenset())))
             else:
-                what = (node.own, *(self._identity(child) for child in node.inputs))
+                # A top-k hands on all columns of its rows and breaks ties by them.
+                columns = node.names if isinstance(node, nodes.TopK) else ()
+                what = (node.own, *columns, *(self._identity(child) for child in node.inputs))
             self._number_of[node.key] = self._numbers.setdefault(what, len(self._numbers))
         return self._number_of[node.key]
 
@@ -100,7 +102,7 @@ class Evaluator:
             case nodes.Scalars(left, right):
                 return attach_scalars(self.rows(left), self.frame(right))
             case nodes.Concat(first, second):
-                columns = first.names
+                columns = node.names
                 return Late(pl.concat([self.rows(first).frame(columns), self.rows(second).frame(columns)]))
             case _:
                 return self._compute_wide(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from cauce.operators.exact import divide, divide_half_even
+from cauce.operators.exact import WHOLE, divide, divide_half_even
 
 
 def divided(numerator: str, denominator: str) -> pl.Expr:
@@ -14,7 +14,7 @@ def divided(numerator: str, denominator: str) -> pl.Expr:
 
 def divided_half_even(numerator: str, denominator: str) -> pl.Expr:
     """The whole number nearest to the quotient of two whole columns, ties to the even one."""
-    return pl.struct(numerator, denominator).map_batches(_divide_half_even, return_dtype=pl.Int64)
+    return pl.struct(numerator, denominator).map_batches(_divide_half_even, return_dtype=WHOLE)
 
 
 def _divide(pair: pl.Series) -> pl.Series:

@@ -15,7 +15,8 @@ from cauce.plan.physical import Edge, Stage
 def merge_passes(stages: list[Stage]) -> list[Stage]:
     """Passes over one table become one wherever neither needs the other's outcome."""
     merged = list(stages)
-    for table in {stage.table.name for stage in stages if stage.table}:
+    # In the order of the stages: which passes can still be merged may depend on those merged before.
+    for table in dict.fromkeys(stage.table.name for stage in stages if stage.table):
         passes = sorted((s for s in merged if s.table and s.table.name == table), key=lambda s: -s.level)
         kept: list[Stage] = []
         for stage in passes:
@@ -77,12 +78,13 @@ def _fused_over(stages: list[Stage], sender: Stage, edge: Edge) -> list[Stage] |
     reader = readers[0]
     others = [stage for stage in stages if stage is not sender and stage is not reader]
     by_third = any(_feeds(sender, each) and (each is reader or _reaches(stages, each, reader)) for each in others)
-    if sender.partitions != reader.partitions or by_third:
-        return None
     kept = tuple(each for each in sender.sends if each is not edge)
+    # An answer sends nothing on: what others read too stays in a stage of its own.
+    if sender.partitions != reader.partitions or by_third or (kept and reader.result):
+        return None
     received = tuple(replace(each, node=_without(each.node, edge)) for each in reader.sends)
     result = reader.result and replace(reader.result, node=_without(reader.result.node, edge))
-    name = reader.name if reader.result or not kept else f"{sender.name}, {reader.name}"
+    name = reader.name if not kept else f"{sender.name}, {reader.name}"
     fused = replace(reader, name=name, sends=kept + received, result=result)
     return [fused if each is reader else each for each in stages if each is not sender]
 

@@ -187,10 +187,12 @@ class TopK(Node):
 class Concat(Node):
     first: Node
     second: Node
+    columns: tuple[str, ...] | None = None
+    """Those that a later step needs, of what each side gives (None: not decided yet)."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.first.names
+        return self.first.names if self.columns is None else self.columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,8 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """`level` orders the passes over a table; `partitions` is 0 for a source stage, which runs by parts."""
+    """`level` orders the passes over a table; `partitions` is 0 for a source stage, which runs by parts.
+    `report_rejects` are the columns whose unreadable cells it reports, beside broken records (None: nothing)."""
 
     name: str
     table: TableSpec | None
@@ -41,7 +42,7 @@ class Stage:
     partitions: int
     sends: tuple[Edge, ...]
     result: Result | None = None
-    report_rejects: frozenset[str] = frozenset()
+    report_rejects: frozenset[str] | None = None
 
     @property
     def receives(self) -> tuple[int, ...]:
@@ -62,7 +63,7 @@ class Stage:
     def read_columns(self) -> frozenset[str]:
         """Columns of the table that this stage locates."""
         used = frozenset[str]().union(*(scan.used or frozenset() for scan in self.scans))
-        return used | self.report_rejects
+        return used | (self.report_rejects or frozenset())
 
 
 @dataclass(frozen=True, eq=False)

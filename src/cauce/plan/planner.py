@@ -186,9 +186,10 @@ class _Lowering:
         first, second = self._place(node.first), self._place(node.second)
         level = max(first.level, second.level)
         if first.home == second.home:
-            return Placed(nodes.Concat(first.node, second.node), first.home, level=level)
+            return Placed(replace(node, first=first.node, second=second.node), first.home, level=level)
         sides = [self._receive(side, "gather", ()) for side in (first, second)]
-        return Placed(nodes.Concat(sides[0], sides[1]), Home("concat", node.key, 1), level=level)
+        joined = replace(node, first=sides[0], second=sides[1])
+        return Placed(joined, Home("concat", node.key, 1), level=level)
 
     # Homes and edges.
 

@@ -53,9 +53,9 @@ def prune(node: nodes.Node, wanted: Wanted) -> nodes.Node:
         case nodes.TopK(child, _, by, per):
             reads = frozenset(per).union(*(key.columns for key in by))
             return replace(node, child=prune(child, wanted | reads))
-        case nodes.Concat(first, second):
+        case nodes.Concat():
             _no_position(wanted, "a concat")
-            return nodes.Concat(prune(first, wanted), prune(second, wanted))
+            return _prune_concat(node, wanted)
         case nodes.Sort(child, by):
             return replace(node, child=prune(child, wanted.union(*(key.columns for key in by))))
     raise PlanError(f"{type(node).__name__} cannot stand in a query")
@@ -73,6 +73,15 @@ def _prune_join(node: nodes.Join, wanted: Wanted) -> nodes.Node:
         if kept != right.names and not isinstance(right, nodes.GroupBy):
             right = nodes.Select(right, tuple(pl.col(name) for name in kept))
     return replace(node, left=left, right=right)
+
+
+def _prune_concat(node: nodes.Concat, wanted: Wanted) -> nodes.Node:
+    first, second = prune(node.first, wanted), prune(node.second, wanted)
+    if wanted:
+        return nodes.Concat(first, second, tuple(name for name in node.names if name in wanted))
+    # Rows that are only counted: a frame without columns would have no rows either.
+    one = pl.lit(1, dtype=pl.Int8).alias("#one")
+    return nodes.Concat(nodes.WithColumns(first, (one,)), nodes.WithColumns(second, (one,)), ("#one",))
 
 
 def _no_position(wanted: Wanted, what: str) -> None:
@@ -103,7 +112,7 @@ def place_groups(node: nodes.Node, hint: tuple[str, ...] = ()) -> nodes.Node:
                 right=place_groups(right, on),
             )
         case nodes.Concat(first, second):
-            return nodes.Concat(place_groups(first), place_groups(second))
+            return replace(node, first=place_groups(first), second=place_groups(second))
         case nodes.Select(child) | nodes.Distinct(child):
             return replace(node, child=place_groups(child, hint if _passes_plain(node, hint) else ()))
         case nodes.Explode(child) | nodes.Sort(child):

@@ -19,6 +19,7 @@ import polars as pl
 
 from cauce.plan.evaluate import Received, answer, run_fold, run_part
 from cauce.plan.physical import Plan, Result, Stage
+from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.parts import PART_BYTES, Part, TableFile, parts_of
 from cauce.worker.intake import InOrder, Intake, Name
 
@@ -131,9 +132,8 @@ class LocalRun:
     def _process(self, stage: Stage, received: Received, part: Part) -> Processed:
         assert stage.table is not None
         block = part.read(stage.table, stage.read_columns, self._buffer)
-        rejects = block.rejects(stage.report_rejects)
-        if not stage.report_rejects:
-            rejects = rejects.clear()
+        report = stage.report_rejects
+        rejects = pl.DataFrame(schema=REJECT_SCHEMA) if report is None else block.rejects(report)
         sent = run_part(stage, received, block, part.seq << ROWS_PER_PART_BITS, self._plan.partitions)
         return Processed(part.seq, block.height, sent, rejects)
 

@@ -1,0 +1,99 @@
+"""Late rows: a column is built for those rows only that are left when somebody asks for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cauce.operators.join import Build, join
+from cauce.operators.late import Late, Rows
+from cauce.operators.order import POSITION
+from cauce.operators.project import select
+
+TABLE = pl.DataFrame({"price": [5, 50, 500, 5000], "text": ["a", "b", "c", "d"], "key": [1, 2, 3, 4]})
+
+
+class Counting:
+    """A source that remembers which rows it built of which column."""
+
+    def __init__(self) -> None:
+        self.built: list[tuple[str, list[int]]] = []
+
+    def column(self, name: str, rows: Rows | None) -> pl.Series:
+        chosen = np.arange(TABLE.height) if rows is None else rows
+        self.built.append((name, chosen.tolist()))
+        return TABLE[name][chosen]
+
+    def rows_of(self, name: str) -> list[int]:
+        return [row for column, rows in self.built if column == name for row in rows]
+
+
+@pytest.fixture
+def source() -> Counting:
+    return Counting()
+
+
+def rows_over(source: Counting) -> Late:
+    return Late.of_source(source, None, TABLE.height, first_position=100)
+
+
+def test_a_filter_keeps_text_from_being_built_for_the_rows_it_drops(source: Counting) -> None:
+    kept = rows_over(source).filter([pl.col("price") > 100])
+    assert source.rows_of("text") == []
+    assert kept.frame(["text"])["text"].to_list() == ["c", "d"]
+    assert source.rows_of("text") == [2, 3]
+
+
+def test_a_second_predicate_builds_only_what_the_first_left(source: Counting) -> None:
+    rows_over(source).filter([pl.col("price") > 100, pl.col("text") != "c"])
+    assert source.rows_of("text") == [2, 3]
+
+
+def test_a_semi_join_keeps_text_from_being_built_for_the_rows_it_drops(source: Counting) -> None:
+    kept = join(rows_over(source), Build(pl.DataFrame({"key": [2]}), ["key"]), "semi")
+    assert kept.frame(["text"])["text"].to_list() == ["b"]
+    assert source.rows_of("text") == [1]
+
+
+def test_a_select_of_plain_columns_builds_nothing(source: Counting) -> None:
+    select(rows_over(source), [pl.col("text"), pl.col("price")], keep_position=False)
+    assert source.built == []
+
+
+def test_a_column_is_built_once(source: Counting) -> None:
+    rows = rows_over(source)
+    rows.frame(["price"])
+    rows.filter([pl.col("price") > 100]).frame(["price"])
+    assert source.built == [("price", [0, 1, 2, 3])]
+
+
+def test_positions_are_those_of_the_source_rows(source: Counting) -> None:
+    kept = rows_over(source).filter([pl.col("price") > 10]).filter([pl.col("text") != "c"])
+    assert kept.frame([POSITION])[POSITION].to_list() == [101, 103]
+
+
+def test_rows_that_do_not_take_part_are_never_built(source: Counting) -> None:
+    rows = Late.of_source(source, np.array([1, 3]), 2, first_position=0)
+    assert rows.frame(["text", POSITION]).rows() == [("b", 1), ("d", 3)]
+    assert source.rows_of("text") == [1, 3]
+
+
+def test_a_repeated_row_is_built_twice_from_one_place(source: Counting) -> None:
+    twice = rows_over(source).take(np.array([2, 2]))
+    assert twice.frame(["text"])["text"].to_list() == ["c", "c"]
+
+
+def test_a_column_made_on_the_way_hides_the_one_of_the_source(source: Counting) -> None:
+    rows = rows_over(source).with_columns([pl.lit("made").alias("text")])
+    assert rows.frame(["text"])["text"].to_list() == ["made"] * 4
+    assert source.rows_of("text") == []
+
+
+def test_a_filter_that_drops_nothing_gives_back_the_rows_themselves(source: Counting) -> None:
+    rows = rows_over(source)
+    assert rows.filter([pl.col("price") > 0]) is rows
+
+
+def test_rows_without_columns_still_have_a_height(source: Counting) -> None:
+    assert rows_over(source).with_columns([pl.lit(1).alias("one")]).frame(["one"]).height == TABLE.height

@@ -1,0 +1,92 @@
+"""Partitions by key: the same hash in every process, machine and version."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xxhash import xxh3_64_intdigest
+
+from cauce.operators.partition import partition_numbers, split
+
+MANY = 2**32
+"""So many partitions that their numbers show the hash."""
+
+GOLDEN = [
+    (pl.Series("k", [17]), "17", 753_787_611),
+    (pl.Series("k", [17], dtype=pl.Int32), "17", 753_787_611),
+    (pl.Series("k", [-(2**63)]), "-9223372036854775808", 635_520_145),
+    (pl.Series("k", ["Emma"]), "Emma", 3_598_123_200),
+    (pl.Series("k", ["Ñandú 😀"]), "Ñandú 😀", 828_155_569),
+    (pl.Series("k", [""]), "", 953_390_274),
+    (pl.Series("k", [dt.date(2024, 2, 29)]), "19782", 1_525_712_603),
+    (pl.Series("k", [dt.datetime(2024, 2, 29)], dtype=pl.Datetime("us")), "1709164800000000", 214_562_158),
+    (pl.Series("k", [Decimal("7.50")], dtype=pl.Decimal(38, 18)), "7.5", 1_005_335_293),
+    (pl.Series("k", [True]), "true", 1_963_685_417),
+    (pl.Series("k", [0.5]), str(struct.unpack("<q", struct.pack("<d", 0.5))[0]), 3_593_841_746),
+]
+
+
+@pytest.mark.parametrize(("key", "text", "expected"), GOLDEN, ids=[text for _, text, _ in GOLDEN])
+def test_the_hash_is_the_one_written_down(key: pl.Series, text: str, expected: int) -> None:
+    assert xxh3_64_intdigest(text.encode()) % MANY == expected
+    assert partition_numbers(key.to_frame(), ["k"], MANY).to_list() == [expected]
+
+
+def test_the_hash_of_two_columns_is_that_of_their_texts_with_a_separator() -> None:
+    frame = pl.DataFrame({"a": ["EZE"], "b": [3]})
+    assert partition_numbers(frame, ["a", "b"], MANY).to_list() == [1_208_429_116]
+    assert xxh3_64_intdigest(b"EZE\x1f3") % MANY == 1_208_429_116
+
+
+def test_a_decimal_goes_where_its_value_goes_whatever_its_scale() -> None:
+    numbers = {
+        partition_numbers(pl.DataFrame({"k": pl.Series([Decimal("7.5")], dtype=pl.Decimal(38, scale))}), ["k"], MANY)[0]
+        for scale in (1, 2, 18)
+    }
+    assert len(numbers) == 1
+
+
+@pytest.mark.parametrize("pair", [(0.0, -0.0), (math.nan, -math.nan)])
+def test_equal_floats_meet(pair: tuple[float, float]) -> None:
+    assert partition_numbers(pl.DataFrame({"k": pair}), ["k"], MANY).n_unique() == 1
+
+
+def test_null_keys_meet_in_the_first_partition() -> None:
+    frame = pl.DataFrame({"a": [None, "x", None], "b": [1, None, None]})
+    assert partition_numbers(frame, ["a", "b"], 7).to_list() == [0, 0, 0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.none() | st.text(max_size=3), max_size=30), st.integers(1, 9))
+def test_split_keeps_order_and_loses_nothing(keys: list[str | None], partitions: int) -> None:
+    frame = pl.DataFrame({"k": keys, "row": range(len(keys))}, schema={"k": pl.String, "row": pl.Int64})
+    parts = split(frame, ["k"], partitions)
+    assert len(parts) == partitions
+    rows = [part["row"].to_list() for part in parts]
+    assert all(some == sorted(some) for some in rows)
+    assert sorted(row for some in rows for row in some) == list(range(len(keys)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(2, 9))
+def test_equal_keys_meet_in_one_partition(keys: list[int], partitions: int) -> None:
+    parts = split(pl.DataFrame({"k": keys}), ["k"], partitions)
+    places = [set(part["k"]) for part in parts]
+    assert sum(len(place) for place in places) == len(set(keys))
+
+
+def test_no_rows_give_every_partition_the_columns() -> None:
+    parts = split(pl.DataFrame(schema={"k": pl.String}), ["k"], 3)
+    assert [part.schema for part in parts] == [{"k": pl.String}] * 3
+
+
+def test_many_keys_spread_over_all_partitions() -> None:
+    sizes = [part.height for part in split(pl.DataFrame({"k": range(10_000)}), ["k"], 8)]
+    assert min(sizes) > 1000
