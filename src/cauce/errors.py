@@ -6,7 +6,13 @@ CauceError                 code
 │   ├── DataNotFound       data-missing a file or folder that a query needs is not there
 │   ├── WrongColumns       wrong-columns a file lacks columns that a query needs
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
-└── JobFailed              job-failed   the work started and could not be finished; exit code 1
+├── JobFailed              job-failed   the work started and could not be finished; exit code 1
+│   └── Conflict           conflict     one name, two contents: a step was not a pure function of its input
+└── FabricError            fabric       what carries logs and leases did not do as asked
+    ├── FabricLost         lost         no confirmation came: what was to be written may be there or not
+    ├── FabricFull         full         no room left for what was to be written
+    ├── CorruptRecord      corrupt      a log holds bytes that are not what was written
+    └── PlanMismatch       mismatch     another version of the program or the dataset is at work
 """
 
 from __future__ import annotations
@@ -40,3 +46,27 @@ class PlanError(UsageError):
 
 class JobFailed(CauceError):
     code = "job-failed"
+
+
+class Conflict(JobFailed):
+    code = "conflict"
+
+
+class FabricError(CauceError):
+    code = "fabric"
+
+
+class FabricLost(FabricError):
+    code = "lost"
+
+
+class FabricFull(FabricError):
+    code = "full"
+
+
+class CorruptRecord(FabricError):
+    code = "corrupt"
+
+
+class PlanMismatch(FabricError):
+    code = "mismatch"

@@ -169,11 +169,11 @@ def _coffee(data: Path, rng: random.Random, pick: Pick, count: int) -> None:
 _WRITERS = {"books": _books, "movies": _movies, "flights": _flights, "coffee": _coffee}
 
 
-def messy(dataset: str, data: Path, seed: int, count: int = 60) -> None:
+def messy(dataset: str, data: Path, seed: int, count: int = 60, *, damage: bool = True) -> None:
     """A folder of about `count` rows a table; the same seed gives the same bytes."""
     rng = random.Random(f"{dataset} {seed}")
     _WRITERS[dataset](data, rng, rng.choice, count)
-    for path in sorted(data.rglob("*.csv")):
+    for path in sorted(data.rglob("*.csv")) if damage else ():
         path.write_bytes(_damaged(path.read_bytes(), rng))
 
 

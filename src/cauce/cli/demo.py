@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cauce.cli.generate import generate_with_bar
 from cauce.cli.main import cores
-from cauce.cli.output import console
+from cauce.cli.output import check_out, console
 from cauce.cli.run import run_command
 from cauce.datasets import BUILT_IN
 
@@ -16,6 +16,7 @@ FLIGHTS_SHARE = 0.1
 
 
 def demo_command(out: Path, scale: float, seed: int) -> None:
+    check_out(out)
     started = time.monotonic()
     for dataset in BUILT_IN:
         data = out / "data" / dataset

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from cauce.cli.output import console, errors, size
+from cauce.cli.output import check_out, console, errors, size
 from cauce.datasets import BUILT_IN
 from cauce.errors import UnknownName, UsageError
 
@@ -17,6 +17,7 @@ def generate_command(dataset: str, out: Path, scale: float, seed: int) -> None:
         raise UnknownName(f"no generator for {dataset}; there are {', '.join(BUILT_IN)}")
     if scale <= 0:
         raise UsageError("--scale must be above 0; 1 is the size of the real files")
+    check_out(out)
     started = time.monotonic()
     written = generate_with_bar(dataset, out, scale, seed)
     seconds = max(time.monotonic() - started, 1e-3)

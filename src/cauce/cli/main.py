@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cauce.cli.output import console, fail, warn
-from cauce.errors import CauceError, UsageError
+from cauce.errors import CauceError, JobFailed, UsageError
 
 app = typer.Typer(
     help="Answers a catalogue of queries over big files, exactly.",
@@ -133,6 +133,10 @@ def entry() -> None:
         # The reader of our output went away, as `head` does: that is no failure of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as problem:
+        # A full disk, a folder that may not be written, a file that went away: reasons of the machine, said in a line.
+        fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
+        code = 1
     else:
         code = 0
     console.file.flush()

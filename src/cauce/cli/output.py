@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cauce.errors import CauceError
+from cauce.errors import CauceError, UsageError
 from cauce.plan.outputs import Output
 
 console = Console(highlight=False, soft_wrap=False)
@@ -43,6 +44,13 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     )
     table.caption_justify = "left"
     return table
+
+
+def check_out(out: Path) -> None:
+    """Raises unless `out` is a folder or can become one."""
+    nearest = next((path for path in (out, *out.parents) if path.exists()), out)
+    if nearest.exists() and not nearest.is_dir():
+        raise UsageError(f"{nearest} is a file; --out names a folder")
 
 
 def size(amount: int) -> str:

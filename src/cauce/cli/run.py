@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cauce.cli.output import answer_table, console, size, warn
+from cauce.cli.output import answer_table, check_out, console, size, warn
 from cauce.cli.progress import Bars
 from cauce.datasets import load
 from cauce.errors import UnknownName, UsageError
@@ -32,7 +32,7 @@ def run_command(
     checked = _format(form)
     parameters = parameters_of(chosen, sentiment, params)
     prepared = prepare(chosen, data, queries, parameters, partitions)
-    _check_out(out)
+    check_out(out)
     started = time.monotonic()
     with Bars() as bars:
         sink = run_to_folder(
@@ -76,8 +76,3 @@ def _format(form: str) -> Format:
         if form == known:
             return known
     raise UsageError(f"--format cannot be {form!r}; it can be {', '.join(FORMATS)}")
-
-
-def _check_out(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file; --out names a folder")

@@ -156,7 +156,7 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
     grouped = _group(frame, keys, expressions)
     for name, column in floats:
         sums = _float_sums(frame, keys, column, name)
-        grouped = grouped.join(sums, on=list(keys), how="left")
+        grouped = grouped.join(sums, on=list(keys), how="left", maintain_order="left")
     return grouped.select([*keys, *_partial_columns(aggregates)])
 
 

@@ -5,6 +5,7 @@ Two stages may be fused only if neither waits for the other by a third.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from cauce.errors import PlanError
@@ -71,33 +72,41 @@ def fuse_folds(stages: list[Stage]) -> list[Stage]:
 
 
 def _fused_over(stages: list[Stage], sender: Stage, edge: Edge) -> list[Stage] | None:
-    """The stages with this edge gone, if it can go."""
-    readers = [stage for stage in stages if edge.number in stage.receives]
-    if not edge.stays or edge.merge is not None or len(readers) != 1:
+    """The stages with this edge gone, and with it all others between the same two, if they can go."""
+    reader = next((stage for stage in stages if edge.number in stage.receives), None)
+    if reader is None:
         return None
-    reader = readers[0]
+    between = [each for each in sender.sends if each.number in reader.receives]
+    if not all(_can_go(stages, each) for each in between):
+        return None
     others = [stage for stage in stages if stage is not sender and stage is not reader]
-    by_third = any(_feeds(sender, each) and (each is reader or _reaches(stages, each, reader)) for each in others)
-    kept = tuple(each for each in sender.sends if each is not edge)
+    by_third = any(_feeds(sender, each) and _reaches(stages, each, reader) for each in others)
+    kept = tuple(each for each in sender.sends if each not in between)
     # An answer sends nothing on: what others read too stays in a stage of its own.
     if sender.partitions != reader.partitions or by_third or (kept and reader.result):
         return None
-    received = tuple(replace(each, node=_without(each.node, edge)) for each in reader.sends)
-    result = reader.result and replace(reader.result, node=_without(reader.result.node, edge))
-    name = reader.name if not kept else f"{sender.name}, {reader.name}"
+    received = tuple(replace(each, node=_without(each.node, between)) for each in reader.sends)
+    result = reader.result and replace(reader.result, node=_without(reader.result.node, between))
+    name = f"{sender.name}, {reader.name}" if kept else reader.name
     fused = replace(reader, name=name, sends=kept + received, result=result)
     return [fused if each is reader else each for each in stages if each is not sender]
+
+
+def _can_go(stages: list[Stage], edge: Edge) -> bool:
+    return edge.stays and edge.merge is None and sum(edge.number in stage.receives for stage in stages) == 1
 
 
 def _feeds(sender: Stage, reader: Stage) -> bool:
     return bool({edge.number for edge in sender.sends} & set(reader.receives))
 
 
-def _without(node: Node, edge: Edge) -> Node:
-    """The node with what the edge carried in the place of its arrival."""
+def _without(node: Node, edges: Sequence[Edge]) -> Node:
+    """The node with what the edges carried in the place of its arrival."""
     if isinstance(node, Receive):
-        return edge.node if node.edge == edge.number else node
+        return next((edge.node for edge in edges if node.edge == edge.number), node)
     changed = {
-        each.name: _without(value, edge) for each in fields(node) if isinstance(value := getattr(node, each.name), Node)
+        each.name: _without(value, edges)
+        for each in fields(node)
+        if isinstance(value := getattr(node, each.name), Node)
     }
     return replace(node, **changed) if changed else node

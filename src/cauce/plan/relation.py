@@ -6,6 +6,7 @@ Every method returns a new relation and computes nothing. Expressions are Polars
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import polars as pl
@@ -119,6 +120,7 @@ class Relation:
 
     def distinct(self, *columns: str) -> Relation:
         """The different rows of these columns (of all, if none is named), leaving out nulls."""
+        self._check(columns)
         return Grouped(self, columns or self.columns).agg()
 
     def top_k(self, k: int, by: By | Sequence[By], per: str | Sequence[str] = (), ties: Ties = "cut") -> Relation:
@@ -189,17 +191,19 @@ class Grouped:
         base = Relation(nodes.GroupBy(self._relation.node, self._keys, simple))
         if len(simple) == len(aggregates):
             return base
+        # Without keys and plain aggregates the base would be one row without columns, which no frame can have.
+        sides = [base] if simple or self._keys else []
         for column in dict.fromkeys(each.column for each in aggregates.values() if isinstance(each, _BY_VALUE)):
             wanted = {
                 name: each for name, each in aggregates.items() if isinstance(each, _BY_VALUE) and each.column == column
             }
-            base = self._beside(base, self._by_value(column, wanted))
+            sides.append(self._by_value(column, wanted))
         counts = {
             name: pl.col(name).fill_null(0)
             for name, each in aggregates.items()
             if isinstance(each, CountDistinct | ModeCount)
         }
-        return base.with_columns(**counts).select(*self._keys, *aggregates)
+        return reduce(self._beside, sides).with_columns(**counts).select(*self._keys, *aggregates)
 
     def _by_value(self, column: str, wanted: Mapping[str, Aggregate]) -> Relation:
         """Aggregates that need every different value: first a count of each, then of those what is asked."""
@@ -217,10 +221,7 @@ class Grouped:
         if modes:
             top = nodes.TopK(counted, 1, (desc(_TIMES),), self._keys, "all")
             sides.append(Relation(nodes.GroupBy(top, self._keys, modes)))
-        first, *others = sides
-        for other in others:
-            first = self._beside(first, other)
-        return first
+        return reduce(self._beside, sides)
 
     def _beside(self, left: Relation, right: Relation) -> Relation:
         return left.join(right, self._keys, "left", "partition") if self._keys else left.with_scalars(right)

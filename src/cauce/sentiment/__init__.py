@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 SCORERS = ("vader", "textblob")
 
@@ -18,28 +20,35 @@ def scored(column: str, scorer: str) -> pl.Expr:
     return pl.col(column).map_batches(_SERIES[scorer], return_dtype=pl.Int32)
 
 
+def vader(texts: pl.Series) -> pl.Series:
+    """VADER's compound score of each text, as the library gives it; null where there is none."""
+    # Divided by NumPy: Polars multiplies by the inverse, which is not always the float nearest to the decimal.
+    return _present(texts, _vader(texts) / 10_000)
+
+
 def vader_units(texts: pl.Series) -> pl.Series:
-    return _map(texts, _vader())
+    return _present(texts, _vader(texts))
 
 
 def textblob_units(texts: pl.Series) -> pl.Series:
-    return _map(texts, _textblob())
+    score = _textblob()
+    units = [None if text is None else round(score(text) * 10_000) for text in texts]
+    return pl.Series(texts.name, units, dtype=pl.Int32)
 
 
 _SERIES: dict[str, Callable[[pl.Series], pl.Series]] = {"vader": vader_units, "textblob": textblob_units}
 
 
-def _map(texts: pl.Series, score: Callable[[str], float]) -> pl.Series:
-    units = [None if text is None else round(score(text) * 10_000) for text in texts]
-    return pl.Series(texts.name, units, dtype=pl.Int32)
+def _vader(texts: pl.Series) -> NDArray[np.int32]:
+    # Loaded here, since numba takes longer to import than a small job to run.
+    from cauce.sentiment.compound import units_of
+
+    return units_of(texts.cast(pl.String))
 
 
-@lru_cache(maxsize=1)
-def _vader() -> Callable[[str], float]:
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
-    scores = SentimentIntensityAnalyzer().polarity_scores
-    return lambda text: float(scores(text)["compound"])
+def _present(texts: pl.Series, scores: NDArray[np.int32] | NDArray[np.float64]) -> pl.Series:
+    series = pl.Series(texts.name, scores)
+    return series.set(texts.is_null(), None) if texts.null_count() else series
 
 
 @lru_cache(maxsize=1)

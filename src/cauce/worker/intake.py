@@ -1,41 +1,111 @@
-"""What a task has received of an edge: named records, each counted once, in whatever order they came."""
+"""What a task has received of a log: each name counted once, in whatever order records come, until all are there.
+
+The outcome depends on the set of names alone. A producer's end says how many names it has; no record is ever
+trusted to be the last.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
+import msgspec
 import polars as pl
 
+from cauce.errors import Conflict
+from cauce.fabric.contract import Position
 from cauce.plan.evaluate import condense
 from cauce.plan.physical import Edge
+from cauce.wire.frames import dump_frame, load_frame
+from cauce.wire.records import Kind, Record
 
 CONDENSE_ROWS = 200_000
 """Rows that may wait before they are condensed; at least as many as are condensed already, so that the work
 stays proportional to what arrives."""
 
 
-@dataclass(frozen=True, order=True)
-class Name:
-    """Who sent a record, and its number there. Its content never differs."""
+class Names:
+    """The names read from a log, with their digests, and how many each producer has."""
 
-    producer: str
-    seq: int
+    def __init__(self, where: str, producers: Collection[int]) -> None:
+        self._where = where
+        self._digests: dict[int, dict[int, int]] = {producer: {} for producer in producers}
+        self._ends: dict[int, int] = {}
+
+    def is_new(self, record: Record) -> bool:
+        """Puts a data record down; false if it was there. Two contents under one name are an alarm."""
+        seen = self._digests.setdefault(record.producer, {})
+        known = seen.get(record.seq)
+        if known is None:
+            seen[record.seq] = record.digest
+            return True
+        if known != record.digest:
+            raise Conflict(
+                f"{self._where}: message {record.producer}/{record.seq} came with two contents "
+                f"({known:016x} and {record.digest:016x}); a step is not deterministic: report this"
+            )
+        return False
+
+    def end(self, record: Record) -> None:
+        known = self._ends.setdefault(record.producer, record.seq)
+        if known != record.seq:
+            raise Conflict(f"{self._where}: producer {record.producer} ended with {known} and with {record.seq} messages")
+
+    def count_of(self, producer: int) -> int | None:
+        """How many messages a producer said it has sent."""
+        return self._ends.get(producer)
+
+    @property
+    def complete(self) -> bool:
+        return all(
+            producer in self._ends and len(seen) == self._ends[producer] for producer, seen in self._digests.items()
+        )
+
+    def missing(self) -> str:
+        """Whose messages are awaited, for people."""
+        waiting = [
+            f"{producer} ({len(seen)} of {self._ends.get(producer, '?')})"
+            for producer, seen in self._digests.items()
+            if len(seen) != self._ends.get(producer)
+        ]
+        return f"{self._where} waits for {', '.join(waiting)}"
+
+    def dump(self) -> dict[str, object]:
+        digests = {str(producer): list(seen.items()) for producer, seen in self._digests.items()}
+        return {"digests": digests, "ends": {str(producer): count for producer, count in self._ends.items()}}
+
+    def restore(self, dumped: dict[str, dict[str, list[tuple[int, int]]]]) -> None:
+        self._digests = {int(producer): dict(map(tuple, seen)) for producer, seen in dumped["digests"].items()}
+        self._ends = {int(producer): count for producer, count in dumped["ends"].items()}  # type: ignore[misc]
 
 
 class Intake:
-    """Records of one edge for one partition. Its outcome depends only on the set of names it has taken."""
+    """The records of one edge for one partition, merged as they come where the edge says how."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Edge, where: str, producers: Collection[int]) -> None:
         self.edge = edge
-        self.seen: set[Name] = set()
-        self._rows: dict[Name, pl.DataFrame] = {}
+        self.names = Names(where, producers)
+        self.position: Position = {}
+        self.read_bytes = 0
+        """Bytes taken since the last snapshot."""
+        self._rows: dict[tuple[int, int], pl.DataFrame] = {}
         self._state: list[pl.DataFrame] = []
         self._waiting = 0
+        self._frame: pl.DataFrame | None = None
 
-    def take(self, name: Name, frame: pl.DataFrame) -> None:
-        if name in self.seen:
-            return
-        self.seen.add(name)
+    @property
+    def complete(self) -> bool:
+        return self.names.complete
+
+    def take(self, records: Sequence[Record], position: Position) -> None:
+        for record in records:
+            if record.kind == Kind.END:
+                self.names.end(record)
+            elif record.kind == Kind.DATA and self.names.is_new(record):
+                self.read_bytes += len(record.body)
+                self._add((record.seq, record.producer), load_frame(record.body))
+        self.position = position
+
+    def _add(self, name: tuple[int, int], frame: pl.DataFrame) -> None:
         if self.edge.merge is None:
             self._rows[name] = frame
             return
@@ -50,21 +120,46 @@ class Intake:
 
     def frame(self) -> pl.DataFrame:
         """All that arrived: condensed, or the records one after the other by name."""
-        if self.edge.merge is None:
-            return pl.concat([self._rows[name] for name in sorted(self._rows)])
-        self._condense()
-        return self._state[0]
+        if self._frame is None:
+            if self.edge.merge is None:
+                self._frame = pl.concat([self._rows[name] for name in sorted(self._rows)])
+            else:
+                self._condense()
+                self._frame = self._state[0]
+        return self._frame
+
+    def state_bytes(self) -> int:
+        held = [*self._rows.values(), *self._state]
+        return sum(int(frame.estimated_size()) for frame in held)
+
+    def dump(self) -> bytes:
+        """Everything needed to go on from here."""
+        if self.edge.merge is not None and self._state:
+            self._condense()
+        frames = [(list(name), dump_frame(frame)) for name, frame in sorted(self._rows.items())]
+        state = [dump_frame(frame) for frame in self._state]
+        self.read_bytes = 0
+        dumped = {"position": self.position, "names": self.names.dump(), "rows": frames, "state": state}
+        return msgspec.msgpack.encode(dumped)
+
+    def restore(self, data: bytes) -> None:
+        dumped = msgspec.msgpack.decode(data)
+        self.position = dumped["position"]
+        self.names.restore(dumped["names"])
+        self._rows = {(seq, producer): load_frame(frame) for (seq, producer), frame in dumped["rows"]}
+        self._state = [load_frame(frame) for frame in dumped["state"]]
+        self._waiting = 0
 
 
 class InOrder:
-    """Records of one edge that leave in the order of their numbers, without gaps, as soon as they can."""
+    """Numbered things that leave in the order of their numbers, without gaps, as soon as they can."""
 
     def __init__(self) -> None:
         self._next = 0
         self._held: dict[int, pl.DataFrame] = {}
 
     def take(self, seq: int, frame: pl.DataFrame) -> list[pl.DataFrame]:
-        """What may leave now that this record has come."""
+        """What may leave now that this one has come."""
         if seq >= self._next:
             self._held[seq] = frame
         ready: list[pl.DataFrame] = []

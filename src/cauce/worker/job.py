@@ -16,7 +16,8 @@ from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.parts import TableFile, check_columns, find_files
 from cauce.wire.formats import AnswerFile, Format, csv_text, open_answer
-from cauce.worker.local import LocalRun, Settings, Watch
+from cauce.worker.client import Watch
+from cauce.worker.local import LocalRun, Settings
 
 REJECTS = "rejects.csv"
 

@@ -1,0 +1,310 @@
+"""Whole jobs under simulated faults: the real planner, worker, upload and recovery code on the memory fabric.
+
+A seed decides everything: the data, its parts, the number of workers, who runs when, who dies where, what is
+delayed, repeated, torn or refused. The answers must be those of a run without faults, and the run must end.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from cauce.chaos.worlds import world
+from cauce.datasets import BUILT_IN, load
+from cauce.errors import CauceError, FabricFull, FabricLost
+from cauce.fabric.memory import MemoryFabric, NoFaults, Store
+from cauce.plan.physical import Plan
+from cauce.scan.parts import Part, TableFile, find_files, parts_of
+from cauce.scan.tables import TableSpec
+from cauce.wire.formats import csv_text
+from cauce.wire.manifest import Manifest
+from cauce.wire.records import Record
+from cauce.worker.client import Collect, Upload, create
+from cauce.worker.loop import Worker
+from cauce.worker.tasks import Limits
+from cauce.worker.topology import Topology
+
+JOB = "simulated"
+WORLDS = 4
+PARTITIONS = 2
+MOST_TURNS = 20_000
+QUERIES = tuple((dataset, query) for dataset in BUILT_IN for query in load(dataset).queries)
+
+
+class Crash(BaseException):
+    """A simulated process dies here. Not an Exception, so that no handler can survive it."""
+
+
+@dataclass
+class Chances:
+    """How likely each fault is at each step, and how many there may be in all."""
+
+    crash: float = 0.02
+    lost: float = 0.01
+    torn: float = 0.02
+    full: float = 0.003
+    delay: float = 0.15
+    repeat: float = 0.1
+    pause: float = 0.01
+    most: int = 40
+
+
+class SimulatedFaults:
+    """Faults for one process, drawn from the schedule's own random numbers."""
+
+    def __init__(self, rng: random.Random, chances: Chances, log: list[str], who: str) -> None:
+        self._rng = rng
+        self._chances = chances
+        self._log = log
+        self._who = who
+        self._tearing = False
+
+    def _hit(self, chance: float, what: str) -> bool:
+        if len(self._log) < self._chances.most and self._rng.random() < chance:
+            self._log.append(f"{self._who}: {what}")
+            return True
+        return False
+
+    def before(self, step: str, where: str) -> None:
+        if self._hit(self._chances.crash, f"dies before {step} {where}"):
+            raise Crash
+        if step == "append" and self._hit(self._chances.full, f"finds the disk full at {where}"):
+            raise FabricFull(f"{where}: no space left")
+
+    def after(self, step: str, where: str) -> None:
+        if self._tearing or self._hit(self._chances.crash, f"dies after {step} {where}"):
+            raise Crash
+        if step == "append" and self._hit(self._chances.lost, f"gets no confirmation for {where}"):
+            raise FabricLost(f"{where}: no confirmation")
+
+    def torn(self, where: str, count: int) -> int:
+        if self._hit(self._chances.torn, f"dies while writing to {where}"):
+            self._tearing = True
+            return self._rng.randrange(count)
+        return count
+
+    def reveal(self, where: str, count: int) -> int:
+        return self._rng.randrange(count + 1) if count and self._rng.random() < self._chances.delay else count
+
+    def mix(self, where: str, records: list[Record]) -> list[Record]:
+        if not records or self._rng.random() >= self._chances.repeat:
+            return records
+        mixed = records + [self._rng.choice(records)]
+        self._rng.shuffle(mixed)
+        return mixed
+
+
+class Steps(Protocol):
+    def step(self) -> bool: ...
+
+
+@dataclass
+class Process:
+    """A simulated process: made anew after each death, from nothing but the store."""
+
+    name: str
+    make: Callable[[MemoryFabric], Steps]
+    fabric: MemoryFabric | None = None
+    body: Steps | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query on a world, its parts ready to be said. Nothing in it changes."""
+
+    dataset: str
+    queries: tuple[str, ...]
+    plan: Plan
+    parts: dict[str, tuple[Part, ...]]
+
+
+@dataclass
+class Outcome:
+    """What came of a schedule; `problem` is empty when all is well."""
+
+    seed: int
+    what: str
+    faults: list[str] = field(default_factory=list)
+    turns: int = 0
+    problem: str = ""
+
+
+@lru_cache(maxsize=256)
+def case(dataset: str, queries: tuple[str, ...], world_seed: int, part_bytes: int) -> Case:
+    plan = load(dataset).plan(queries, None, PARTITIONS)
+    with tempfile.TemporaryDirectory() as folder:
+        world(dataset, world_seed).write(Path(folder))
+        parts = {
+            spec.name: tuple(_inline(part) for part in parts_of(find_files(Path(folder), spec), spec, part_bytes))
+            for spec in plan.tables
+        }
+    return Case(dataset, queries, plan, parts)
+
+
+def _inline(part: Part) -> Part:
+    data = Path(part.file.path).read_bytes()[part.start : part.end]
+    file = TableFile(part.file.name, part.file.name, part.file.bytes)
+    return Part(part.seq, file, part.header, part.first_line, part.start, part.end, data, None, part.weight)
+
+
+class Answers:
+    """Pages as CSV text, to be compared."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.text: dict[str, str] = dict.fromkeys([*plan.results, "rejects"], "")
+
+    def page(self, query: str, frame: pl.DataFrame) -> None:
+        self.text[query] += csv_text(frame, self._plan.results[query].columns)
+
+    def rejects(self, frame: pl.DataFrame) -> None:
+        lines = (self.text["rejects"] + csv_text(frame)).splitlines(keepends=True)
+        self.text["rejects"] = "".join(sorted(lines))
+
+
+class SayParts:
+    """The upload of a case's parts; a part may be said twice, and in any order."""
+
+    def __init__(self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random) -> None:
+        def mixed(parts: Iterator[Part]) -> list[Part]:
+            listed = list(parts)
+            rng.shuffle(listed)
+            return listed + rng.sample(listed, min(len(listed), rng.randrange(2)))
+
+        self._created = False
+        self._fabric = fabric
+        self._topology = topology
+        self._upload = _CaseUpload(fabric, chosen, topology, mixed)
+        self._manifest = manifest_of(chosen, topology)
+
+    def step(self) -> bool:
+        if not self._created:
+            create(self._fabric, self._manifest, self._topology)
+            self._created = True
+            return True
+        return self._upload.step()
+
+
+class _CaseUpload(Upload):
+    def __init__(
+        self,
+        fabric: MemoryFabric,
+        chosen: Case,
+        topology: Topology,
+        mixed: Callable[[Iterator[Part]], list[Part]],
+    ) -> None:
+        self._chosen = chosen
+        super().__init__(fabric, JOB, topology, {}, 0, mixed)
+
+    def parts(self, table: TableSpec) -> Iterator[Part]:
+        return iter(self._chosen.parts[table.name])
+
+
+def manifest_of(chosen: Case, topology: Topology) -> Manifest:
+    return Manifest(
+        JOB, chosen.dataset, chosen.queries, {}, chosen.plan.partitions, topology.lanes, chosen.plan.digest, 2
+    )
+
+
+@lru_cache(maxsize=256)
+def expected(dataset: str, queries: tuple[str, ...], world_seed: int, part_bytes: int) -> dict[str, str]:
+    """The answers of a run in which nothing goes wrong."""
+    chosen = case(dataset, queries, world_seed, part_bytes)
+    quiet = Chances(most=0, delay=0, repeat=0)
+    answers, problem, _ = _play(chosen, random.Random(0), quiet, [], workers=1, lanes=1)
+    if problem:
+        raise AssertionError(f"{dataset} {queries} fails without faults: {problem}")
+    return answers
+
+
+def simulate(seed: int, chances: Chances | None = None) -> Outcome:
+    """One schedule. The same seed gives the same run, to the last fault."""
+    rng = random.Random(seed)
+    dataset, query = QUERIES[seed % len(QUERIES)]
+    world_seed = rng.randrange(WORLDS)
+    part_bytes = rng.choice((700, 3_000, 20_000))
+    workers, lanes = rng.randrange(1, 4), rng.randrange(1, 4)
+    outcome = Outcome(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, parts of {part_bytes} bytes")
+    wanted = expected(dataset, (query,), world_seed, part_bytes)
+    chosen = case(dataset, (query,), world_seed, part_bytes)
+    answers, outcome.problem, outcome.turns = _play(
+        chosen, rng, chances or Chances(), outcome.faults, workers, lanes
+    )
+    if not outcome.problem and answers != wanted:
+        wrong = [name for name, text in wanted.items() if answers[name] != text]
+        outcome.problem = f"wrong answers: {', '.join(wrong)}"
+    return outcome
+
+
+def _play(
+    chosen: Case, rng: random.Random, chances: Chances, log: list[str], workers: int, lanes: int
+) -> tuple[dict[str, str], str, int]:
+    """Runs the processes turn by turn until the answers are there, or a problem is."""
+    store = Store()
+    topology = Topology(chosen.plan, lanes)
+    limits = Limits(read_bytes=2_000, snapshot_bytes=1_500, page_rows=3, record_rows=5, lethal_attempts=1_000)
+    answers = Answers(chosen.plan)
+
+    def reader(fabric: MemoryFabric) -> Steps:
+        # A reader that begins again reads all pages again.
+        answers.text = dict.fromkeys(answers.text, "")
+        return Collect(fabric, JOB, topology, answers)
+
+    client = Process("client", lambda fabric: SayParts(fabric, chosen, topology, rng))
+    collector = Process("reader", reader)
+    crew = [
+        Process(f"worker {number}", lambda fabric: Worker(fabric, limits, {JOB: chosen.plan}))
+        for number in range(workers)
+    ]
+    processes = [client, collector, *crew]
+    for turn in range(MOST_TURNS):
+        chosen_process = rng.choice(processes)
+        try:
+            _turn(chosen_process, store, rng, chances, log)
+        except CauceError as problem:
+            return answers.text, f"{type(problem).__name__}: {problem}", turn
+        if isinstance(collector.body, Collect) and collector.body.complete:
+            return answers.text, _leftovers(store, topology, crew, rng, chances, log), turn
+    waiting = collector.body.waits_for() if isinstance(collector.body, Collect) else "the reader"
+    return answers.text, f"hangs after {MOST_TURNS} turns: {waiting}", MOST_TURNS
+
+
+def _turn(process: Process, store: Store, rng: random.Random, chances: Chances, log: list[str]) -> None:
+    """One step of a process; a dead one is started instead."""
+    try:
+        if process.body is None:
+            process.fabric = MemoryFabric(store, SimulatedFaults(rng, chances, log, process.name))
+            process.body = process.make(process.fabric)
+            return
+        process.body.step()
+    except (Crash, FabricFull, FabricLost):
+        assert process.fabric is not None
+        process.fabric.close()
+        process.body = None
+        return
+    if len(log) < chances.most and rng.random() < chances.pause:
+        # Its leases go to others while it sleeps, and it wakes up not knowing.
+        log.append(f"{process.name}: is paused for so long that its leases are given away")
+        store.release(process.fabric)
+
+
+def _leftovers(
+    store: Store, topology: Topology, crew: list[Process], rng: random.Random, chances: Chances, log: list[str]
+) -> str:
+    """Lets the workers finish after the last answer, then ends the job: nothing of it may remain."""
+    chances = Chances(most=0)
+    for _ in range(3_000):
+        if len(store.jobs[JOB].finished) == len(topology.tasks):
+            break
+        _turn(rng.choice(crew), store, rng, chances, log)
+    else:
+        return "tasks are left that nobody finishes"
+    MemoryFabric(store, NoFaults()).delete_job(JOB)
+    return "" if not store.jobs else "the job's data outlives it"

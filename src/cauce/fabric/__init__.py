@@ -1,0 +1,1 @@
+"""What carries logs and leases."""

@@ -1,0 +1,71 @@
+"""What carries logs and leases, as the rest of the system sees it: three implementations, one suite of tests.
+
+The trap to know: `append` may fail after the record has got into the log, and `read` may give a record twice or
+give records of different writers in any order. Names make both harmless; nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cauce.wire.records import Record
+
+Position = dict[str, int]
+"""How far a log has been read, in the fabric's own terms. Empty is the beginning."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Records read from a log, and the position behind them."""
+
+    records: Sequence[Record]
+    position: Position
+
+
+class Lease(Protocol):
+    """The duty to run a task. It ends with `done`, with `give_back`, or with the death of its holder."""
+
+    @property
+    def task(self) -> str: ...
+
+    @property
+    def attempt(self) -> int:
+        """How often the lease has been taken, this time included."""
+
+    def done(self) -> None:
+        """The task is finished for ever: nobody gets the lease again."""
+
+    def give_back(self) -> None:
+        """Somebody else may have it at once."""
+
+
+class Fabric(Protocol):
+    """Logs are named within a job and come into being with their first record."""
+
+    def create_job(self, job: str, manifest: bytes) -> bytes:
+        """Registers a job, once; returns the manifest it was first created with."""
+
+    def jobs(self) -> list[str]:
+        """Jobs that have been created and not deleted, oldest first."""
+
+    def manifest(self, job: str) -> bytes | None:
+        """What the job was created with; None if there is no such job."""
+
+    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+        """Returns when all records are in the log. If it raises, any of them may be in it or not."""
+
+    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
+        """Some records after a position (at least one, if there is one), without waiting for more."""
+
+    def offer(self, job: str, queue: str, tasks: Sequence[str]) -> None:
+        """Makes tasks available, in this order. Offering one again changes nothing."""
+
+    def take(self, job: str, queue: str) -> Lease | None:
+        """The first task of a queue that is neither finished nor held."""
+
+    def delete_job(self, job: str) -> None:
+        """The job, its logs and its leases are gone. Deleting it again, or half of it, does no harm."""
+
+    def close(self) -> None: ...

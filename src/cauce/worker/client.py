@@ -1,0 +1,155 @@
+"""The client's side of a job on a fabric: creates it, says its parts, and reads its answers. Steps, like a worker.
+
+Everything it says is named, so that it may die at any point and begin again from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+import polars as pl
+
+from cauce.errors import JobFailed
+from cauce.fabric.contract import Fabric, Position
+from cauce.scan.parts import PART_BYTES, Part, TableFile, parts_of
+from cauce.scan.tables import TableSpec
+from cauce.wire.frames import load_frame
+from cauce.wire.manifest import Manifest
+from cauce.wire.records import CLIENT, Kind, record
+from cauce.worker.intake import InOrder, Names
+from cauce.worker.loop import ending_of
+from cauce.worker.raw import dump_part
+from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
+
+_READ_BYTES = 16 << 20
+
+Reorder = Callable[[Iterator[Part]], Iterable[Part]]
+
+
+class Sink(Protocol):
+    """Where answers and rejects go. Pages of a query come in their order; rejects by table, in input order."""
+
+    def page(self, query: str, frame: pl.DataFrame) -> None: ...
+
+    def rejects(self, frame: pl.DataFrame) -> None: ...
+
+
+class Watch(Protocol):
+    """Told how far a run is."""
+
+    def scanning(self, table: str, total_bytes: int) -> None: ...
+
+    def scanned(self, table: str, part_bytes: int, rows: int) -> None: ...
+
+
+def create(fabric: Fabric, manifest: Manifest, topology: Topology) -> None:
+    """Registers a job and offers its tasks. Doing it again changes nothing."""
+    fabric.create_job(manifest.job, manifest.dump())
+    for queue in (SOURCES, FOLDS):
+        fabric.offer(manifest.job, queue, topology.queue(queue))
+
+
+class Upload:
+    """Says the parts of every table, each to its lane, and then how many there are."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        job: str,
+        topology: Topology,
+        files: Mapping[str, list[TableFile]],
+        part_bytes: int = PART_BYTES,
+        reorder: Reorder = lambda parts: parts,
+    ) -> None:
+        self._fabric = fabric
+        self._job = job
+        self._topology = topology
+        self._files = files
+        self._part_bytes = part_bytes
+        self._sayings = self._say_all(reorder)
+
+    def step(self) -> bool:
+        """One append. False when everything has been said."""
+        return next(self._sayings, None) is not None
+
+    def parts(self, table: TableSpec) -> Iterator[Part]:
+        return parts_of(self._files[table.name], table, self._part_bytes)
+
+    def _say_all(self, reorder: Reorder) -> Iterator[bool]:
+        for table in self._topology.plan.tables:
+            yield from self._say(table, reorder(self.parts(table)))
+
+    def _say(self, table: TableSpec, parts: Iterable[Part]) -> Iterator[bool]:
+        lanes = self._topology.lanes_of(table)
+        said: list[set[int]] = [set() for _ in range(lanes)]
+        for part in parts:
+            lane = part.seq % lanes
+            self._fabric.append(self._job, self._topology.raw_log(table, lane), [dump_part(part)])
+            said[lane].add(part.seq)
+            yield True
+        for lane, seqs in enumerate(said):
+            end = record(Kind.END, CLIENT, len(seqs))
+            self._fabric.append(self._job, self._topology.raw_log(table, lane), [end])
+            yield True
+
+
+class _Reading:
+    """One log whose records leave in the order of their numbers."""
+
+    def __init__(self, log: str, producers: tuple[int, ...], out: Callable[[pl.DataFrame], None]) -> None:
+        self.log = log
+        self.names = Names(log, producers)
+        self.position: Position = {}
+        self._order = InOrder()
+        self._out = out
+
+    def advance(self, fabric: Fabric, job: str) -> bool:
+        batch = fabric.read(job, self.log, self.position, _READ_BYTES)
+        moved = batch.position != self.position
+        self.position = batch.position
+        for each in batch.records:
+            if each.kind == Kind.END:
+                self.names.end(each)
+            elif self.names.is_new(each):
+                for frame in self._order.take(each.seq, load_frame(each.body)):
+                    self._out(frame)
+        return moved
+
+
+class Collect:
+    """Reads answers and rejects as they appear, until all are there or the job has failed."""
+
+    def __init__(self, fabric: Fabric, job: str, topology: Topology, sink: Sink, watch: Watch | None = None) -> None:
+        self._fabric = fabric
+        self._job = job
+        self._state: Position = {}
+        self._readings = [
+            _Reading(topology.result_log(query), topology.result_producers(query), _pages(sink, query))
+            for query in topology.plan.results
+        ]
+        self._readings += [
+            _Reading(topology.rejects_log(table), topology.reporters(table), sink.rejects)
+            for table in topology.plan.tables
+        ]
+
+    def step(self) -> bool:
+        """Reads on. False when nothing new was there. Raises if the job has failed."""
+        batch = self._fabric.read(self._job, JOB_LOG, self._state, _READ_BYTES)
+        self._state = batch.position
+        ending = ending_of(list(batch.records))
+        if ending is not None:
+            raise JobFailed(ending.cause)
+        moved = [each.advance(self._fabric, self._job) for each in self._readings if not each.names.complete]
+        return any(moved)
+
+    @property
+    def complete(self) -> bool:
+        return all(each.names.complete for each in self._readings)
+
+    def waits_for(self) -> str:
+        return "; ".join(each.names.missing() for each in self._readings if not each.names.complete)
+
+
+def _pages(sink: Sink, query: str) -> Callable[[pl.DataFrame], None]:
+    return lambda frame: sink.page(query, frame)

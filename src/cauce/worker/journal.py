@@ -1,0 +1,93 @@
+"""A task's own log: what it began, what it finished, where it stood. Its state is a pure function of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cauce.errors import JobFailed
+from cauce.fabric.contract import Fabric, Position
+from cauce.wire.records import Kind, Record, record
+
+_READ_BYTES = 1 << 26
+
+
+@dataclass
+class Past:
+    """What the journal says: which numbers are done, how often each was begun, how far the input was read with
+    the last one done, how many there are in all if that was seen by then, and the last snapshot."""
+
+    done: set[int] = field(default_factory=set)
+    begun: dict[int, int] = field(default_factory=dict)
+    position: Position = field(default_factory=dict)
+    count: int | None = None
+    snapshot: bytes | None = None
+
+
+class _Done(msgspec.Struct, frozen=True):
+    position: Position
+    count: int | None
+
+
+def past_of(records: Iterable[Record]) -> Past:
+    past = Past()
+    for each in records:
+        match each.kind:
+            case Kind.BEGAN:
+                past.begun[each.seq] = past.begun.get(each.seq, 0) + 1
+            case Kind.DONE:
+                past.done.add(each.seq)
+                noted = msgspec.json.decode(each.body, type=_Done)
+                past.position = _further(past.position, noted.position)
+                past.count = past.count if noted.count is None else noted.count
+            case Kind.SNAPSHOT:
+                past.snapshot = each.body
+    return past
+
+
+def _further(one: Position, other: Position) -> Position:
+    """The farther of two positions of one reader. They may come out of order from a predecessor that lives on."""
+    return {key: max(one.get(key, 0), other.get(key, 0)) for key in {*one, *other}}
+
+
+class Journal:
+    """Writes what `past_of` reads."""
+
+    def __init__(self, fabric: Fabric, job: str, log: str, producer: int) -> None:
+        self._fabric = fabric
+        self._job = job
+        self._log = log
+        self._producer = producer
+
+    def past(self) -> Past:
+        records: list[Record] = []
+        position: Position = {}
+        while True:
+            batch = self._fabric.read(self._job, self._log, position, _READ_BYTES)
+            if batch.position == position:
+                return past_of(records)
+            records += batch.records
+            position = batch.position
+
+    def began(self, seq: int) -> None:
+        self._append(Kind.BEGAN, seq)
+
+    def done(self, seq: int, position: Position, count: int | None) -> None:
+        self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count)))
+
+    def snapshot(self, body: bytes) -> None:
+        self._append(Kind.SNAPSHOT, 0, body)
+
+    def _append(self, kind: Kind, seq: int, body: bytes = b"") -> None:
+        self._fabric.append(self._job, self._log, [record(kind, self._producer, seq, body)])
+
+
+def give_up_if_lethal(past: Past, seq: int, attempts: int, what: str) -> None:
+    """Raises if work on this has ended so often in the death of its worker."""
+    if seq not in past.done and past.begun.get(seq, 0) >= attempts:
+        raise JobFailed(
+            f"{what} has killed its worker {past.begun[seq]} times and is set aside: look at the data there and at "
+            "the memory of this machine, then run the job again"
+        )

@@ -1,0 +1,57 @@
+"""Parts as records of a raw log: a reference into a file that the workers can read, or the bytes themselves."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cauce.scan.parts import Part, TableFile
+from cauce.wire.records import CLIENT, Kind, Record, record
+
+_LENGTH_BYTES = 4
+
+
+class _Head(msgspec.Struct, frozen=True):
+    name: str
+    path: str
+    bytes: int
+    header: tuple[str, ...]
+    first_line: int
+    start: int
+    end: int
+    row_group: int | None
+    weight: int
+    inline: bool
+
+
+def dump_part(part: Part) -> Record:
+    head = _Head(
+        part.file.name,
+        part.file.path,
+        part.file.bytes,
+        part.header,
+        part.first_line,
+        part.start,
+        part.end,
+        part.row_group,
+        part.weight,
+        part.data is not None,
+    )
+    packed = msgspec.json.encode(head)
+    body = len(packed).to_bytes(_LENGTH_BYTES, "little") + packed + (part.data or b"")
+    return record(Kind.DATA, CLIENT, part.seq, body)
+
+
+def load_part(part: Record) -> Part:
+    size = int.from_bytes(part.body[:_LENGTH_BYTES], "little")
+    head = msgspec.json.decode(part.body[_LENGTH_BYTES : _LENGTH_BYTES + size], type=_Head)
+    return Part(
+        part.seq,
+        TableFile(head.name, head.path, head.bytes),
+        head.header,
+        head.first_line,
+        head.start,
+        head.end,
+        part.body[_LENGTH_BYTES + size :] if head.inline else None,
+        head.row_group,
+        head.weight,
+    )

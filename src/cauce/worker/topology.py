@@ -1,0 +1,117 @@
+"""The tasks of a plan, the logs they read and write, and who writes each: the same on every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from cauce.plan.physical import Edge, Plan, Result, Stage
+from cauce.scan.tables import TableSpec
+
+SOURCES = "sources"
+FOLDS = "folds"
+JOB_LOG = "job"
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """One lane of a source stage, or one partition of another. `number` is its name as a producer."""
+
+    number: int
+    stage: Stage
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:05d}"
+
+    @property
+    def journal(self) -> str:
+        return f"journal-{self.name}"
+
+    def __str__(self) -> str:
+        what = "lane" if self.stage.table is not None else "partition"
+        return f"{self.stage.name}, {what} {self.index}"
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """A plan laid out over a number of lanes."""
+
+    plan: Plan
+    lanes: int
+
+    def lanes_of(self, table: TableSpec) -> int:
+        return 1 if table.small else self.lanes
+
+    @cached_property
+    def streamed(self) -> dict[int, Result]:
+        """Edges that carry the pages of an answer straight from the parts."""
+        return {
+            number: stage.result
+            for stage in self.plan.stages
+            if stage.result is not None and stage.result.ordered
+            for number in stage.receives
+        }
+
+    @cached_property
+    def tasks(self) -> tuple[TaskSpec, ...]:
+        return tuple(self._tasks())
+
+    def _tasks(self) -> Iterator[TaskSpec]:
+        number = 0
+        for stage in self.plan.stages:
+            if stage.result is not None and stage.result.ordered:
+                continue
+            width = self.lanes_of(stage.table) if stage.table is not None else stage.partitions
+            for index in range(width):
+                yield TaskSpec(number, stage, index)
+                number += 1
+
+    @cached_property
+    def by_name(self) -> dict[str, TaskSpec]:
+        return {task.name: task for task in self.tasks}
+
+    def queue(self, name: str) -> list[str]:
+        """Names of the tasks of one of the two queues, in an order in which they can run."""
+        return [task.name for task in self.tasks if (task.stage.table is not None) == (name == SOURCES)]
+
+    @cached_property
+    def _producers(self) -> dict[int, tuple[int, ...]]:
+        found: dict[int, list[int]] = {}
+        for task in self.tasks:
+            for edge in task.stage.sends:
+                found.setdefault(edge.number, []).append(task.number)
+        return {number: tuple(tasks) for number, tasks in found.items()}
+
+    def producers(self, edge: Edge) -> tuple[int, ...]:
+        return self._producers[edge.number]
+
+    def width(self, edge: Edge) -> int:
+        return self.plan.partitions if edge.spread == "hash" else 1
+
+    def edge_log(self, edge: Edge, partition: int) -> str:
+        return f"edge-{edge.number}-{partition if self.width(edge) > 1 else 0}"
+
+    def raw_log(self, table: TableSpec, lane: int) -> str:
+        return f"raw-{table.name}-{lane}"
+
+    def rejects_log(self, table: TableSpec) -> str:
+        return f"rejects-{table.name}"
+
+    def reporters(self, table: TableSpec) -> tuple[int, ...]:
+        """Who says what of a table could not be read: the lanes of its first pass."""
+        return tuple(task.number for task in self.tasks if task.stage.table is table and task.stage.report_rejects is not None)
+
+    def result_log(self, query: str) -> str:
+        for number, result in self.streamed.items():
+            if result.query == query:
+                return f"edge-{number}-0"
+        return f"answer-{query}"
+
+    def result_producers(self, query: str) -> tuple[int, ...]:
+        for number, result in self.streamed.items():
+            if result.query == query:
+                return self._producers[number]
+        return tuple(task.number for task in self.tasks if task.stage.result and task.stage.result.query == query)

@@ -1,0 +1,98 @@
+"""Datasets: their queries, parameters and versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cauce.errors import PlanError, UnknownName
+from cauce.plan import INTEGER, TEXT, Dataset, Integer, Parameter, Relation, Table, Text
+from tests.plan.tiny import dataset_of
+
+t = Table("t", "t.csv", {"a": Integer(), "b": Text()})
+KIND = Parameter("kind", ("plain", "fancy"))
+tiny = dataset_of(t, parameters=(KIND,), q1=(t, {"a": INTEGER}), q2=(t, {"b": TEXT}))
+
+
+def test_an_unknown_query_is_refused_with_the_ones_there_are() -> None:
+    with pytest.raises(UnknownName, match="tiny has no query q3, q9; it has q1, q2"):
+        tiny.choose(["q1", "q3", "q9"])
+
+
+def test_an_unknown_parameter_is_refused() -> None:
+    with pytest.raises(UnknownName, match="tiny has no parameter colour"):
+        tiny.settle({"colour": "red"})
+
+
+def test_an_unknown_choice_is_refused_with_the_ones_there_are() -> None:
+    with pytest.raises(UnknownName, match="kind cannot be 'grand'; it can be plain, fancy"):
+        tiny.settle({"kind": "grand"})
+
+
+def test_the_first_choice_is_the_default() -> None:
+    assert tiny.settle(None) == {"kind": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(None, ["q1", "q2"]), ([], ["q1", "q2"]), (["q2", "q1"], ["q1", "q2"])]
+)
+def test_queries_come_in_the_order_of_the_dataset(names: list[str] | None, expected: list[str]) -> None:
+    assert [query.name for query in tiny.choose(names)] == expected
+
+
+def test_a_query_is_named_after_its_function_and_asks_what_its_docstring_says() -> None:
+    dataset = Dataset("d", (t,))
+
+    @dataset.query(a=INTEGER)
+    def q7() -> Relation:
+        """What is
+        a?"""
+        return t
+
+    assert dataset.queries["q7"].question == "What is a?"
+
+
+def test_a_query_declared_twice_is_refused() -> None:
+    dataset = Dataset("d", (t,))
+
+    def q1() -> Relation:
+        return t
+
+    dataset.query(a=INTEGER)(q1)
+    with pytest.raises(PlanError, match="dataset d declares q1 twice"):
+        dataset.query(a=INTEGER)(q1)
+
+
+def test_a_query_is_given_the_parameters_that_it_takes() -> None:
+    given: list[str] = []
+    dataset = Dataset("d", (t,), (KIND,))
+
+    @dataset.query(a=INTEGER)
+    def q1(kind: str) -> Relation:
+        """?"""
+        given.append(kind)
+        return t
+
+    @dataset.query(a=INTEGER)
+    def q2() -> Relation:
+        """?"""
+        return t
+
+    dataset.plan(parameters={"kind": "fancy"})
+    assert given == ["fancy"]
+
+
+def test_a_column_that_the_relation_lacks_cannot_be_shown() -> None:
+    with pytest.raises(PlanError, match="q has no column z to show"):
+        dataset_of(t, q=(t, {"z": TEXT})).plan()
+
+
+def test_the_version_changes_with_the_file_that_declares_the_dataset(tmp_path: Path) -> None:
+    source = tmp_path / "own.py"
+    source.write_text("one")
+    dataset = Dataset("d", (t,), source=source)
+    before = dataset.version
+    assert dataset.version == before
+    source.write_text("two")
+    assert dataset.version != before

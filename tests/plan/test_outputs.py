@@ -1,0 +1,111 @@
+"""The columns of an answer: their types and how they print."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from cauce.plan import DATE, FLOAT, INTEGER, PLAIN, TEXT, TEXTS, places, scaled
+from cauce.plan.outputs import Output
+
+MONEY = pl.Decimal(38, 18)
+
+
+def printed(output: Output, values: pl.Series) -> list[str | None]:
+    return output.text(output.shape(values)).to_list()
+
+
+@pytest.mark.parametrize(
+    ("output", "dtype"),
+    [
+        (TEXT, pl.String()),
+        (INTEGER, pl.Int64()),
+        (DATE, pl.Date()),
+        (FLOAT, pl.Float64()),
+        (TEXTS, pl.List(pl.String())),
+        (PLAIN, pl.Decimal(38, 18)),
+        (places(2), pl.Decimal(38, 2)),
+        (scaled(4), pl.Decimal(38, 4)),
+    ],
+)
+def test_an_output_has_its_type_even_without_values(output: Output, dtype: pl.DataType) -> None:
+    assert output.dtype == dtype
+    assert output.shape(pl.Series([None], dtype=pl.Null).cast(pl.Int64 if dtype != pl.List else dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1, "0.1"),
+        (4.79126213592233, "4.79126213592233"),
+        (1e22, "1e+22"),
+        (5e-324, "5e-324"),
+        (3.0, "3.0"),
+        (None, None),
+    ],
+)
+def test_floats_print_the_shortest_digits_that_round_trip(value: float | None, text: str | None) -> None:
+    assert printed(FLOAT, pl.Series([value], dtype=pl.Float64)) == [text]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("0.125", "0.12"),
+        ("0.135", "0.14"),
+        ("-0.125", "-0.12"),
+        ("2.675", "2.68"),
+        ("7", "7.00"),
+        ("99999999999999999.995", "100000000000000000.00"),
+    ],
+)
+def test_places_round_half_to_even_and_print_every_digit(value: str, text: str) -> None:
+    assert printed(places(2), pl.Series([Decimal(value)], dtype=MONEY)) == [text]
+
+
+def test_places_take_integers_too() -> None:
+    assert printed(places(2), pl.Series([5])) == ["5.00"]
+
+
+@pytest.mark.parametrize(("cents", "text"), [(0, "0.00"), (5, "0.05"), (-5, "-0.05"), (154760, "1547.60")])
+def test_scaled_counts_print_as_decimals(cents: int, text: str) -> None:
+    assert printed(scaled(2), pl.Series([cents])) == [text]
+
+
+def test_scaled_counts_of_any_size_are_exact() -> None:
+    assert printed(scaled(4), pl.Series([2**63 - 1])) == ["922337203685477.5807"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("100", "100"),
+        ("0", "0"),
+        ("947.50", "947.5"),
+        ("-0.10", "-0.1"),
+        ("0.000000000000000001", "0.000000000000000001"),
+    ],
+)
+def test_plain_numbers_have_no_needless_zeros(value: str, text: str) -> None:
+    assert printed(PLAIN, pl.Series([Decimal(value)], dtype=MONEY)) == [text]
+
+
+def test_plain_takes_whole_numbers_as_they_are() -> None:
+    assert printed(PLAIN, pl.Series([120153886644, 100])) == ["120153886644", "100"]
+
+
+def test_texts_are_joined() -> None:
+    lists = pl.Series([["a", "b; c"], [], None], dtype=pl.List(pl.String))
+    assert printed(TEXTS, lists) == ["a; b; c", "", None]
+
+
+def test_dates_print_as_iso() -> None:
+    assert printed(DATE, pl.Series([dt.date(1999, 1, 2), None])) == ["1999-01-02", None]
+
+
+@pytest.mark.parametrize("output", [TEXT, INTEGER, FLOAT, PLAIN, places(2), scaled(2)])
+def test_null_prints_as_null(output: Output) -> None:
+    assert printed(output, pl.Series([None], dtype=pl.Int64)) == [None]
