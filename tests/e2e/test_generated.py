@@ -8,17 +8,17 @@ import pytest
 
 from cauce.datasets import BUILT_IN, load
 from cauce.datasets.synth import generate
-from tests.e2e.comparing import WHOLE, Way, assert_same, compare, run, small
+from tests.e2e.comparing import WHOLE, Way, assert_same, compare, run
 from tests.oracle.api import answer
 
-TINY = {"books": 0.0004, "movies": 0.001, "flights": 0.00002, "coffee": 0.0005}
+TINY = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002}
 SMALL = {"books": 0.002, "movies": 0.003, "flights": 0.0001, "coffee": 0.003}
 
 
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_tiny_data(dataset: str, tmp_path: Path) -> None:
     generate(dataset, tmp_path, scale=TINY[dataset], seed=1)
-    compare(dataset, tmp_path, ways=[small(tmp_path)])
+    compare(dataset, tmp_path, ways=[Way(part_bytes=50_000, partitions=3)])
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.e2e.comparing import Way, assert_same, compare, run, small
 from tests.e2e.messy import messy
 from tests.oracle.api import answer
 
-ROWS = {"books": 15, "movies": 25, "flights": 30, "coffee": 40}
+ROWS = {"books": 12, "movies": 10, "flights": 15, "coffee": 30}
 LEAST_PART_BYTES = {"books": 400, "movies": 1, "flights": 1, "coffee": 1}
 """A title needs 500 reviews to be in an answer: with parts of a record each, books would take seconds a run."""
 
@@ -75,8 +75,8 @@ def property_of(dataset: str) -> Callable[[Way, int], None]:
 
 
 @pytest.mark.parametrize("dataset", BUILT_IN)
-def test_a_few_ways_give_the_same_bytes(dataset: str) -> None:
-    settings(PATIENT, max_examples=4, derandomize=True)(property_of(dataset))()
+def test_a_shuffled_way_gives_the_same_bytes(dataset: str) -> None:
+    check(dataset, Way(part_bytes=700, partitions=5, threads=1, reorder=Shuffled(3)), 1)
 
 
 @pytest.mark.slow

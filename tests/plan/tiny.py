@@ -44,6 +44,8 @@ def run(folder: Path, *tables: Table, partitions: int = 3, part_bytes: int = 16,
     return run_in_memory(prepared, Settings(threads=2, part_bytes=part_bytes))
 
 
-def ask(folder: Path, relation: Relation, *tables: Table, partitions: int = 3, **columns: Output) -> list[tuple]:
+def ask(
+    folder: Path, relation: Relation, *tables: Table, partitions: int = 3, **columns: Output
+) -> list[tuple[object, ...]]:
     """The rows of one answer."""
     return run(folder, *tables, partitions=partitions, q=(relation, columns))["q"].rows()

@@ -19,7 +19,7 @@ import polars as pl
 from cauce.chaos.worlds import world
 from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricFull, FabricLost
-from cauce.fabric.memory import MemoryFabric, NoFaults, Store
+from cauce.fabric.memory import Faults, MemoryFabric, NoFaults, Store
 from cauce.plan.physical import Plan
 from cauce.scan.parts import Part, TableFile, find_files, parts_of
 from cauce.scan.tables import TableSpec
@@ -32,7 +32,7 @@ from cauce.worker.tasks import Limits
 from cauce.worker.topology import Topology
 
 JOB = "simulated"
-WORLDS = 4
+WORLDS = 3
 PARTITIONS = 2
 MOST_TURNS = 20_000
 QUERIES = tuple((dataset, query) for dataset in BUILT_IN for query in load(dataset).queries)
@@ -96,7 +96,7 @@ class SimulatedFaults:
     def mix(self, where: str, records: list[Record]) -> list[Record]:
         if not records or self._rng.random() >= self._chances.repeat:
             return records
-        mixed = records + [self._rng.choice(records)]
+        mixed = [*records, self._rng.choice(records)]
         self._rng.shuffle(mixed)
         return mixed
 
@@ -136,11 +136,14 @@ class Outcome:
     problem: str = ""
 
 
-@lru_cache(maxsize=256)
-def case(dataset: str, queries: tuple[str, ...], world_seed: int, part_bytes: int) -> Case:
+@lru_cache(maxsize=512)
+def case(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -> Case:
+    """A case whose largest file is cut into about so many parts."""
+    made = world(dataset, world_seed)
+    part_bytes = max(map(len, made.files.values())) // pieces + 1
     plan = load(dataset).plan(queries, None, PARTITIONS)
     with tempfile.TemporaryDirectory() as folder:
-        world(dataset, world_seed).write(Path(folder))
+        made.write(Path(folder))
         parts = {
             spec.name: tuple(_inline(part) for part in parts_of(find_files(Path(folder), spec), spec, part_bytes))
             for spec in plan.tables
@@ -213,10 +216,10 @@ def manifest_of(chosen: Case, topology: Topology) -> Manifest:
     )
 
 
-@lru_cache(maxsize=256)
-def expected(dataset: str, queries: tuple[str, ...], world_seed: int, part_bytes: int) -> dict[str, str]:
+@lru_cache(maxsize=512)
+def expected(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -> dict[str, str]:
     """The answers of a run in which nothing goes wrong."""
-    chosen = case(dataset, queries, world_seed, part_bytes)
+    chosen = case(dataset, queries, world_seed, pieces)
     quiet = Chances(most=0, delay=0, repeat=0)
     answers, problem, _ = _play(chosen, random.Random(0), quiet, [], workers=1, lanes=1)
     if problem:
@@ -229,24 +232,64 @@ def simulate(seed: int, chances: Chances | None = None) -> Outcome:
     rng = random.Random(seed)
     dataset, query = QUERIES[seed % len(QUERIES)]
     world_seed = rng.randrange(WORLDS)
-    part_bytes = rng.choice((700, 3_000, 20_000))
+    pieces = rng.choice((1, 2, 3, 5))
     workers, lanes = rng.randrange(1, 4), rng.randrange(1, 4)
-    outcome = Outcome(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, parts of {part_bytes} bytes")
-    wanted = expected(dataset, (query,), world_seed, part_bytes)
-    chosen = case(dataset, (query,), world_seed, part_bytes)
-    answers, outcome.problem, outcome.turns = _play(
-        chosen, rng, chances or Chances(), outcome.faults, workers, lanes
-    )
+    outcome = Outcome(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, {pieces} parts")
+    wanted = expected(dataset, (query,), world_seed, pieces)
+    chosen = case(dataset, (query,), world_seed, pieces)
+    answers, outcome.problem, outcome.turns = _play(chosen, rng, chances or Chances(), outcome.faults, workers, lanes)
     if not outcome.problem and answers != wanted:
         wrong = [name for name, text in wanted.items() if answers[name] != text]
         outcome.problem = f"wrong answers: {', '.join(wrong)}"
     return outcome
 
 
+def simulate_crash_at(dataset: str, query: str, number: int) -> tuple[Outcome, str]:
+    """A schedule in which one thing goes wrong: whoever takes the durable step of this number dies there. Also
+    says which step that was; nothing, if the run has fewer."""
+    chosen = case(dataset, (query,), 0, 2)
+    faults = CrashAt(number)
+    outcome = Outcome(number, f"{dataset}.{query}")
+    answers, outcome.problem, outcome.turns = _play(
+        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults
+    )
+    if not outcome.problem and answers != expected(dataset, (query,), 0, 2):
+        outcome.problem = "wrong answers"
+    return outcome, faults.where
+
+
+class CrashAt(NoFaults):
+    """Counts the steps that others can see, before and after each, and dies at one of them."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+        self.where = ""
+
+    def before(self, step: str, where: str) -> None:
+        if step != "read":
+            self._count(f"before {step} {where}")
+
+    def after(self, step: str, where: str) -> None:
+        self._count(f"after {step} {where}")
+
+    def _count(self, where: str) -> None:
+        if self._left == 0 and not self.where:
+            self.where = where
+            raise Crash
+        self._left -= 1
+
+
 def _play(
-    chosen: Case, rng: random.Random, chances: Chances, log: list[str], workers: int, lanes: int
+    chosen: Case,
+    rng: random.Random,
+    chances: Chances,
+    log: list[str],
+    workers: int,
+    lanes: int,
+    faults: Faults | None = None,
 ) -> tuple[dict[str, str], str, int]:
-    """Runs the processes turn by turn until the answers are there, or a problem is."""
+    """Runs the processes turn by turn until the answers are there, or a problem is. `faults` takes the place of
+    those that chance would bring."""
     store = Store()
     topology = Topology(chosen.plan, lanes)
     limits = Limits(read_bytes=2_000, snapshot_bytes=1_500, page_rows=3, record_rows=5, lethal_attempts=1_000)
@@ -267,7 +310,7 @@ def _play(
     for turn in range(MOST_TURNS):
         chosen_process = rng.choice(processes)
         try:
-            _turn(chosen_process, store, rng, chances, log)
+            _turn(chosen_process, store, rng, chances, log, faults)
         except CauceError as problem:
             return answers.text, f"{type(problem).__name__}: {problem}", turn
         if isinstance(collector.body, Collect) and collector.body.complete:
@@ -276,11 +319,18 @@ def _play(
     return answers.text, f"hangs after {MOST_TURNS} turns: {waiting}", MOST_TURNS
 
 
-def _turn(process: Process, store: Store, rng: random.Random, chances: Chances, log: list[str]) -> None:
+def _turn(
+    process: Process,
+    store: Store,
+    rng: random.Random,
+    chances: Chances,
+    log: list[str],
+    faults: Faults | None = None,
+) -> None:
     """One step of a process; a dead one is started instead."""
     try:
         if process.body is None:
-            process.fabric = MemoryFabric(store, SimulatedFaults(rng, chances, log, process.name))
+            process.fabric = MemoryFabric(store, faults or SimulatedFaults(rng, chances, log, process.name))
             process.body = process.make(process.fabric)
             return
         process.body.step()

@@ -65,9 +65,16 @@ def _books(rng: random.Random) -> dict[str, bytes]:
         year = 1990 + number if number < 8 else 2000 + number
         categories = ["Fiction"] if number % 2 else ["Computers"]
         name = f"Distributed {title}" if number > 9 else title
-        books.append({"Title": name, "authors": str([f"A{number % 3}"]), "publishedDate": year, "categories": str(categories)})
+        books.append(
+            {"Title": name, "authors": str([f"A{number % 3}"]), "publishedDate": year, "categories": str(categories)}
+        )
     books += [
-        {"Title": f"Old {decade}", "authors": "['Methuselah', \"O'Old\"]", "publishedDate": f"{decade}*", "categories": "['x']"}
+        {
+            "Title": f"Old {decade}",
+            "authors": "['Methuselah', \"O'Old\"]",
+            "publishedDate": f"{decade}*",
+            "categories": "['x']",
+        }
         for decade in range(1850, 1960, 10)
     ]
     reviews: list[Row] = []
@@ -115,7 +122,7 @@ def _movies(rng: random.Random) -> dict[str, bytes]:
             }
         )
     ratings: list[Row] = [
-        {"movieId": rng.randrange(45), "rating": rng.choice(("1.0", "2.5", "5.0"))} for _ in range(300)
+        {"movieId": rng.randrange(45), "rating": rng.choice(("1.0", "2.5", "5.0"))} for _ in range(200)
     ]
     cast: list[Row] = [
         {"id": number % 40, "cast": _names([f"Actor {rng.randrange(15)}" for _ in range(rng.randrange(5))])}
@@ -137,7 +144,7 @@ def _flights(rng: random.Random) -> dict[str, bytes]:
     ]
     airports.append({"Airport Code": "EEE", "Latitude": "\\N", "Longitude": "\\N"})
     flights: list[Row] = []
-    for number in range(250):
+    for _ in range(120):
         start, end = rng.sample([*places, "EEE"], 2)
         stops = [f"S{rng.randrange(9)}" for _ in range(rng.choice((0, 1, 3, 4)))]
         flights.append(

@@ -25,6 +25,4 @@ def list_datasets() -> None:
         for parameter in dataset.parameters:
             console.print(f"  --{parameter.name} {'|'.join(parameter.choices)}  {parameter.help}", soft_wrap=True)
         console.print()
-    console.print(
-        "Files may be .csv, .csv.gz, .csv.zst or .parquet. A dataset of your own: see docs/own-datasets.md."
-    )
+    console.print("Files may be .csv, .csv.gz, .csv.zst or .parquet. A dataset of your own: see docs/own-datasets.md.")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -26,9 +26,9 @@ def warn(message: str) -> None:
     errors.print(Text.assemble(("note ", "bold yellow"), message), soft_wrap=True)
 
 
-def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Table:
+def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
     """The first rows of an answer, printed as its CSV would print them."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold cyan", expand=False)
+    table = Table(header_style="bold cyan", expand=False)
     texts = []
     for name, output in columns.items():
         right = head.schema[name].is_numeric()
@@ -43,7 +43,8 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
         "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}" + (f", {more:,} not shown" if more > 0 else "")
     )
     table.caption_justify = "left"
-    return table
+    # Not as the table's own title: that is broken at the width of the table, in the middle of a name if need be.
+    return Group(Text(title, style="bold"), table)
 
 
 def check_out(out: Path) -> None:

@@ -34,7 +34,7 @@ def run_command(
     prepared = prepare(chosen, data, queries, parameters, partitions)
     check_out(out)
     started = time.monotonic()
-    with Bars() as bars:
+    with Bars(prepared.bytes) as bars:
         sink = run_to_folder(
             prepared, out, checked, keep_rows=SHOWN_ROWS, settings=Settings(threads=threads), watch=bars
         )

@@ -33,6 +33,15 @@ def _dataset_of(module: object, name: str) -> Dataset:
     dataset = getattr(module, "dataset", None)
     if not isinstance(dataset, Dataset):
         raise PlanError(f"{name} declares no dataset: assign a Dataset to the name `dataset`")
+    if dataset.source is None:
+        dataset.source = Path(str(getattr(module, "__file__", name)))
     if not dataset.queries:
         raise PlanError(f"{name} declares no queries: decorate functions with @dataset.query(...)")
     return dataset
+
+
+def name_of(dataset: Dataset) -> str:
+    """What `load` takes to give this dataset again, in any process of this machine."""
+    if dataset.name in BUILT_IN or dataset.source is None:
+        return dataset.name
+    return str(dataset.source.resolve())

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from cauce.wire.records import Record
+
+Durability = Literal["process", "power"]
+"""What confirmed records survive: the death of any process, or a loss of power too."""
 
 Position = dict[str, int]
 """How far a log has been read, in the fabric's own terms. Empty is the beginning."""

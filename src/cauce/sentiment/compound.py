@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,9 @@ from numpy.typing import NDArray
 from cauce.scan.vector import Bytes, Ints
 from cauce.sentiment.kernel import EMOJI, SPARE_BYTES, UNSURE, score
 from cauce.sentiment.vocabulary import analyzer, pictures, vocabulary
+
+# A class of all emoji would be slower: those outside the first plane are tried one by one.
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def units_of(texts: pl.Series) -> NDArray[np.int32]:
@@ -54,11 +56,9 @@ def expanded(text: str) -> str:
 
     def words(found: re.Match[str]) -> str:
         begin = found.start()
-        return ("" if begin == 0 or text[begin - 1] == " " else " ") + pictures()[found[0]]
+        known = pictures().get(found[0])
+        if known is None:
+            return found[0]
+        return known if begin == 0 or text[begin - 1] == " " else " " + known
 
-    return _picture().sub(words, text)
-
-
-@lru_cache(maxsize=1)
-def _picture() -> re.Pattern[str]:
-    return re.compile(f"[{''.join(pictures())}]")
+    return _NOT_ASCII.sub(words, text)

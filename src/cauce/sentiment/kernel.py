@@ -45,6 +45,8 @@ LEXICAL = 256
 """Words with this number or a higher one are in the lexicon."""
 UNKNOWN, CONTRACTION = 0, 1
 """The numbers of words that stand in no list; the second is for those with "n't" within."""
+NO_WORD = 0x7FFF
+"""Stands third in a phrase of two words: no word has this number, not even an unknown one."""
 RULE_WORDS = ("but", "so", "this", "never", "without", "least", "at", "very", "or", "nor", "of")
 BUT, SO, THIS, NEVER, WITHOUT, LEAST, AT, VERY, OR, NOR, OF = range(2, 2 + len(RULE_WORDS))
 RULE_LEXICAL_WORDS = ("no", "kind", "doubt")
@@ -114,7 +116,7 @@ _INTS = types.Array(types.int64, 1, "C", readonly=True)
 
 def _part(function: F) -> F:
     """A piece of ``score``, compiled into it; only ``score`` has an entry in the cache."""
-    part: F = njit(nogil=True)(function)
+    part: F = njit(nogil=True, _nrt=False)(function)
     return part
 
 
@@ -127,8 +129,8 @@ def bucket_of(key_hash: Word) -> Word:
 
 
 def slot_of(key_hash: Word, turn: Word) -> Word:
-    """The one place where a word can be: an odd multiplier for each bucket parts it from all others."""
-    return (key_hash * (turn * _TWO + _ONE)) >> _SLOT_SHIFT
+    """The one place where a word can be: each bucket has a multiplier of its own that parts its words."""
+    return (key_hash * (turn * _MIX_1 + _MIX_0)) >> _SLOT_SHIFT
 
 
 _hashed, _bucket_of, _slot_of = _part(hashed), _part(bucket_of), _part(slot_of)
@@ -292,25 +294,27 @@ def _phrase(known: Vocabulary, begin: int, end: int, first: int, second: int, th
 
 
 @_part
-def _idioms(known: Vocabulary, valence: float, three: int, two: int, one: int, zero: int, next_: int, after: int) -> float:
+def _idioms(
+    known: Vocabulary, valence: float, three: int, two: int, one: int, zero: int, next_: int, after: int
+) -> float:
     special, end = known.special_phrases, known.phrase_values.size
     for value in (
-        _phrase(known, 0, special, one, zero, UNKNOWN),
+        _phrase(known, 0, special, one, zero, NO_WORD),
         _phrase(known, 0, special, two, one, zero),
-        _phrase(known, 0, special, two, one, UNKNOWN),
+        _phrase(known, 0, special, two, one, NO_WORD),
         _phrase(known, 0, special, three, two, one),
-        _phrase(known, 0, special, three, two, UNKNOWN),
+        _phrase(known, 0, special, three, two, NO_WORD),
     ):
         if not math.isnan(value):
             valence = value
             break
-    for value in (_phrase(known, 0, special, zero, next_, UNKNOWN), _phrase(known, 0, special, zero, next_, after)):
+    for value in (_phrase(known, 0, special, zero, next_, NO_WORD), _phrase(known, 0, special, zero, next_, after)):
         if not math.isnan(value):
             valence = value
     for value in (
         _phrase(known, special, end, three, two, one),
-        _phrase(known, special, end, three, two, UNKNOWN),
-        _phrase(known, special, end, two, one, UNKNOWN),
+        _phrase(known, special, end, three, two, NO_WORD),
+        _phrase(known, special, end, two, one, NO_WORD),
     ):
         if not math.isnan(value):
             valence += value

@@ -47,7 +47,7 @@ def vocabulary() -> Vocabulary:
     for word, number in numbers.items():
         weights[number] = BOOSTER_DICT.get(word, lexicon.get(word, 0.0))
         roles[number] = (kernel.BOOSTS if word in BOOSTER_DICT else 0) | (kernel.NEGATES if word in NEGATE else 0)
-    phrases = np.full((len(special) + len(boosting), 3), kernel.UNKNOWN, np.uint16)
+    phrases = np.full((len(special) + len(boosting), 3), kernel.NO_WORD, np.uint16)
     for row, (phrase, _) in enumerate(special + boosting):
         phrases[row, : len(phrase)] = [numbers[word] for word in phrase]
         roles[phrases[row, 0]] |= kernel.OPENS

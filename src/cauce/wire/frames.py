@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Literal
 
 import polars as pl
 
@@ -12,7 +13,7 @@ COMPRESS_BYTES = 1 << 16
 
 def dump_frame(frame: pl.DataFrame) -> bytes:
     out = io.BytesIO()
-    compression = "lz4" if frame.estimated_size() > COMPRESS_BYTES else "uncompressed"
+    compression: Literal["lz4", "uncompressed"] = "lz4" if frame.estimated_size() > COMPRESS_BYTES else "uncompressed"
     # The oldest layout has one contiguous buffer for all texts of a column; views would keep their history.
     frame.rechunk().write_ipc_stream(out, compression=compression, compat_level=pl.CompatLevel.oldest())
     return out.getvalue()

@@ -16,10 +16,11 @@ from cauce.scan.parts import PART_BYTES, Part, TableFile, parts_of
 from cauce.scan.tables import TableSpec
 from cauce.wire.frames import load_frame
 from cauce.wire.manifest import Manifest
-from cauce.wire.records import CLIENT, Kind, record
+from cauce.wire.records import CLIENT, Kind, Record, record
+from cauce.worker.events import Event
 from cauce.worker.intake import InOrder, Names
 from cauce.worker.loop import ending_of
-from cauce.worker.raw import dump_part
+from cauce.worker.raw import dump_part, load_report
 from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
 
 _READ_BYTES = 16 << 20
@@ -36,11 +37,15 @@ class Sink(Protocol):
 
 
 class Watch(Protocol):
-    """Told how far a run is."""
+    """Told how far a run is: parts that have been cut and read, what happened to workers, what is waited for."""
 
-    def scanning(self, table: str, total_bytes: int) -> None: ...
+    def cut(self, table: str, seq: int, part_bytes: int) -> None: ...
 
-    def scanned(self, table: str, part_bytes: int, rows: int) -> None: ...
+    def scanned(self, table: str, seq: int, rows: int) -> None: ...
+
+    def event(self, event: Event, restarts: int) -> None: ...
+
+    def still(self, waits_for: str) -> None: ...
 
 
 def create(fabric: Fabric, manifest: Manifest, topology: Topology) -> None:
@@ -61,7 +66,9 @@ class Upload:
         files: Mapping[str, list[TableFile]],
         part_bytes: int = PART_BYTES,
         reorder: Reorder = lambda parts: parts,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch
         self._fabric = fabric
         self._job = job
         self._topology = topology
@@ -87,6 +94,8 @@ class Upload:
             lane = part.seq % lanes
             self._fabric.append(self._job, self._topology.raw_log(table, lane), [dump_part(part)])
             said[lane].add(part.seq)
+            if self._watch is not None:
+                self._watch.cut(table.name, part.seq, part.weight)
             yield True
         for lane, seqs in enumerate(said):
             end = record(Kind.END, CLIENT, len(seqs))
@@ -97,11 +106,11 @@ class Upload:
 class _Reading:
     """One log whose records leave in the order of their numbers."""
 
-    def __init__(self, log: str, producers: tuple[int, ...], out: Callable[[pl.DataFrame], None]) -> None:
+    def __init__(self, log: str, producers: tuple[int, ...], out: Callable[[Record], None]) -> None:
         self.log = log
         self.names = Names(log, producers)
         self.position: Position = {}
-        self._order = InOrder()
+        self._order: InOrder[Record] = InOrder()
         self._out = out
 
     def advance(self, fabric: Fabric, job: str) -> bool:
@@ -112,24 +121,26 @@ class _Reading:
             if each.kind == Kind.END:
                 self.names.end(each)
             elif self.names.is_new(each):
-                for frame in self._order.take(each.seq, load_frame(each.body)):
-                    self._out(frame)
+                for ready in self._order.take(each.seq, each):
+                    self._out(ready)
         return moved
 
 
 class Collect:
-    """Reads answers and rejects as they appear, until all are there or the job has failed."""
+    """Reads answers and reports as they appear, until all are there or the job has failed."""
 
     def __init__(self, fabric: Fabric, job: str, topology: Topology, sink: Sink, watch: Watch | None = None) -> None:
         self._fabric = fabric
         self._job = job
+        self._sink = sink
+        self._watch = watch
         self._state: Position = {}
         self._readings = [
-            _Reading(topology.result_log(query), topology.result_producers(query), _pages(sink, query))
+            _Reading(topology.result_log(query), topology.result_producers(query), self._page(query))
             for query in topology.plan.results
         ]
         self._readings += [
-            _Reading(topology.rejects_log(table), topology.reporters(table), sink.rejects)
+            _Reading(topology.reports_log(table), topology.reporters(table), self._report(table.name))
             for table in topology.plan.tables
         ]
 
@@ -150,6 +161,14 @@ class Collect:
     def waits_for(self) -> str:
         return "; ".join(each.names.missing() for each in self._readings if not each.names.complete)
 
+    def _page(self, query: str) -> Callable[[Record], None]:
+        return lambda page: self._sink.page(query, load_frame(page.body))
 
-def _pages(sink: Sink, query: str) -> Callable[[pl.DataFrame], None]:
-    return lambda frame: sink.page(query, frame)
+    def _report(self, table: str) -> Callable[[Record], None]:
+        def take(said: Record) -> None:
+            report = load_report(said.body)
+            self._sink.rejects(report.frame())
+            if self._watch is not None:
+                self._watch.scanned(table, said.seq, report.rows)
+
+        return take

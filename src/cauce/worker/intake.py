@@ -7,6 +7,7 @@ trusted to be the last.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 import polars as pl
@@ -21,6 +22,21 @@ from cauce.wire.records import Kind, Record
 CONDENSE_ROWS = 200_000
 """Rows that may wait before they are condensed; at least as many as are condensed already, so that the work
 stays proportional to what arrives."""
+
+
+T = TypeVar("T")
+
+
+class DumpedNames(msgspec.Struct, frozen=True):
+    digests: dict[int, dict[int, int]]
+    ends: dict[int, int]
+
+
+class DumpedIntake(msgspec.Struct, frozen=True):
+    position: Position
+    names: DumpedNames
+    rows: list[tuple[int, int, bytes]]
+    state: list[bytes]
 
 
 class Names:
@@ -48,7 +64,9 @@ class Names:
     def end(self, record: Record) -> None:
         known = self._ends.setdefault(record.producer, record.seq)
         if known != record.seq:
-            raise Conflict(f"{self._where}: producer {record.producer} ended with {known} and with {record.seq} messages")
+            raise Conflict(
+                f"{self._where}: producer {record.producer} ended with {known} and with {record.seq} messages"
+            )
 
     def count_of(self, producer: int) -> int | None:
         """How many messages a producer said it has sent."""
@@ -69,13 +87,11 @@ class Names:
         ]
         return f"{self._where} waits for {', '.join(waiting)}"
 
-    def dump(self) -> dict[str, object]:
-        digests = {str(producer): list(seen.items()) for producer, seen in self._digests.items()}
-        return {"digests": digests, "ends": {str(producer): count for producer, count in self._ends.items()}}
+    def dump(self) -> DumpedNames:
+        return DumpedNames(self._digests, self._ends)
 
-    def restore(self, dumped: dict[str, dict[str, list[tuple[int, int]]]]) -> None:
-        self._digests = {int(producer): dict(map(tuple, seen)) for producer, seen in dumped["digests"].items()}
-        self._ends = {int(producer): count for producer, count in dumped["ends"].items()}  # type: ignore[misc]
+    def restore(self, dumped: DumpedNames) -> None:
+        self._digests, self._ends = dumped.digests, dumped.ends
 
 
 class Intake:
@@ -136,33 +152,32 @@ class Intake:
         """Everything needed to go on from here."""
         if self.edge.merge is not None and self._state:
             self._condense()
-        frames = [(list(name), dump_frame(frame)) for name, frame in sorted(self._rows.items())]
+        rows = [(*name, dump_frame(frame)) for name, frame in sorted(self._rows.items())]
         state = [dump_frame(frame) for frame in self._state]
         self.read_bytes = 0
-        dumped = {"position": self.position, "names": self.names.dump(), "rows": frames, "state": state}
-        return msgspec.msgpack.encode(dumped)
+        return msgspec.msgpack.encode(DumpedIntake(self.position, self.names.dump(), rows, state))
 
     def restore(self, data: bytes) -> None:
-        dumped = msgspec.msgpack.decode(data)
-        self.position = dumped["position"]
-        self.names.restore(dumped["names"])
-        self._rows = {(seq, producer): load_frame(frame) for (seq, producer), frame in dumped["rows"]}
-        self._state = [load_frame(frame) for frame in dumped["state"]]
+        dumped = msgspec.msgpack.decode(data, type=DumpedIntake)
+        self.position = dumped.position
+        self.names.restore(dumped.names)
+        self._rows = {(seq, producer): load_frame(frame) for seq, producer, frame in dumped.rows}
+        self._state = [load_frame(frame) for frame in dumped.state]
         self._waiting = 0
 
 
-class InOrder:
+class InOrder(Generic[T]):
     """Numbered things that leave in the order of their numbers, without gaps, as soon as they can."""
 
     def __init__(self) -> None:
         self._next = 0
-        self._held: dict[int, pl.DataFrame] = {}
+        self._held: dict[int, T] = {}
 
-    def take(self, seq: int, frame: pl.DataFrame) -> list[pl.DataFrame]:
+    def take(self, seq: int, thing: T) -> list[T]:
         """What may leave now that this one has come."""
         if seq >= self._next:
-            self._held[seq] = frame
-        ready: list[pl.DataFrame] = []
+            self._held[seq] = thing
+        ready: list[T] = []
         while self._next in self._held:
             ready.append(self._held.pop(self._next))
             self._next += 1

@@ -10,6 +10,7 @@ from typing import IO
 
 import polars as pl
 
+from cauce.datasets import name_of
 from cauce.errors import DataNotFound
 from cauce.plan import Dataset
 from cauce.plan.physical import Plan
@@ -17,6 +18,7 @@ from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.parts import TableFile, check_columns, find_files
 from cauce.wire.formats import AnswerFile, Format, csv_text, open_answer
 from cauce.worker.client import Watch
+from cauce.worker.events import Event
 from cauce.worker.local import LocalRun, Settings
 
 REJECTS = "rejects.csv"
@@ -25,10 +27,16 @@ REJECTS = "rejects.csv"
 class Silent:
     """Watches a run without saying anything."""
 
-    def scanning(self, table: str, total_bytes: int) -> None:
+    def cut(self, table: str, seq: int, part_bytes: int) -> None:
         pass
 
-    def scanned(self, table: str, part_bytes: int, rows: int) -> None:
+    def scanned(self, table: str, seq: int, rows: int) -> None:
+        pass
+
+    def event(self, event: Event, restarts: int) -> None:
+        pass
+
+    def still(self, waits_for: str) -> None:
         pass
 
 
@@ -36,8 +44,15 @@ class Silent:
 class Prepared:
     """A plan and the files it will read, both checked: running it can only fail for reasons found on the way."""
 
+    dataset: str
+    parameters: Mapping[str, str]
     plan: Plan
     files: Mapping[str, list[TableFile]]
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """How much there is to read of each table."""
+        return {table: sum(file.bytes for file in files) for table, files in self.files.items()}
 
 
 def prepare(
@@ -55,7 +70,7 @@ def prepare(
         files[spec.name] = find_files(data, spec)
         for file in files[spec.name]:
             check_columns(file, spec, plan.used_columns(spec.name))
-    return Prepared(plan, files)
+    return Prepared(name_of(dataset), dataset.settle(parameters), plan, files)
 
 
 class Rejects:

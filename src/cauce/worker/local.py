@@ -42,7 +42,7 @@ class LocalRun:
         manifest = Manifest(JOB, plan.dataset, tuple(plan.results), {}, plan.partitions, settings.threads, plan.digest)
         fabric = MemoryFabric(store)
         create(fabric, manifest, topology)
-        self._upload = Upload(fabric, JOB, topology, files, settings.part_bytes, reorder)
+        self._upload = Upload(fabric, JOB, topology, files, settings.part_bytes, reorder, watch)
         self._collect = Collect(fabric, JOB, topology, sink, watch)
         self._worker = Worker(MemoryFabric(store), plans={JOB: plan})
 

@@ -65,9 +65,7 @@ class _Job:
 class Worker:
     """Steps through rounds: look for jobs, take a lease or two, then one step of every task held."""
 
-    def __init__(
-        self, fabric: Fabric, limits: Limits | None = None, plans: Mapping[str, Plan] | None = None
-    ) -> None:
+    def __init__(self, fabric: Fabric, limits: Limits | None = None, plans: Mapping[str, Plan] | None = None) -> None:
         """`plans` are those of jobs that were planned in this very process."""
         self._fabric = fabric
         self._limits = limits or Limits()

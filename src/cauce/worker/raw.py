@@ -1,10 +1,12 @@
-"""Parts as records of a raw log: a reference into a file that the workers can read, or the bytes themselves."""
+"""What is said of parts: a part itself (a reference into a file, or its bytes), and the report of reading it."""
 
 from __future__ import annotations
 
 import msgspec
+import polars as pl
 
 from cauce.scan.parts import Part, TableFile
+from cauce.wire.frames import dump_frame, load_frame
 from cauce.wire.records import CLIENT, Kind, Record, record
 
 _LENGTH_BYTES = 4
@@ -55,3 +57,21 @@ def load_part(part: Record) -> Part:
         head.row_group,
         head.weight,
     )
+
+
+class Report(msgspec.Struct, frozen=True):
+    """How many rows a part has, and what of it could not be read."""
+
+    rows: int
+    rejects: bytes
+
+    def frame(self) -> pl.DataFrame:
+        return load_frame(self.rejects)
+
+
+def dump_report(rows: int, rejects: pl.DataFrame) -> bytes:
+    return msgspec.msgpack.encode(Report(rows, dump_frame(rejects)))
+
+
+def load_report(data: bytes) -> Report:
+    return msgspec.msgpack.decode(data, type=Report)

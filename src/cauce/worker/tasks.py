@@ -23,8 +23,9 @@ from cauce.wire.frames import dump_frame
 from cauce.wire.records import CLIENT, Kind, Record, record
 from cauce.worker.intake import Intake, Names
 from cauce.worker.journal import Journal, Past, give_up_if_lethal
-from cauce.worker.raw import load_part
+from cauce.worker.raw import dump_report, load_part
 from cauce.worker.topology import TaskSpec, Topology
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -198,10 +199,9 @@ class SourceTask(Task):
         received = context.received(self.intakes)
         partitions = context.topology.plan.partitions
         if stage.report_rejects is not None:
-            rejects = dump_frame(block.rejects(stage.report_rejects))
-            context.say(
-                context.topology.rejects_log(self._table), [record(Kind.DATA, self.spec.number, part.seq, rejects)]
-            )
+            report = dump_report(block.height, block.rejects(stage.report_rejects))
+            log = context.topology.reports_log(self._table)
+            context.say(log, [record(Kind.DATA, self.spec.number, part.seq, report)])
         sent = run_part(stage, received, block, part.seq << ROWS_PER_PART_BITS, partitions)
         for edge in stage.sends:
             for partition, frame in enumerate(sent[edge.number]):
@@ -217,7 +217,7 @@ class SourceTask(Task):
     def _end(self, past: Past) -> Step:
         count = len(past.done)
         if self.spec.stage.report_rejects is not None:
-            log = self.context.topology.rejects_log(self._table)
+            log = self.context.topology.reports_log(self._table)
             self.context.say(log, [record(Kind.END, self.spec.number, count)])
         for edge in self.spec.stage.sends:
             for partition in range(self.context.topology.width(edge)):

@@ -97,12 +97,14 @@ class Topology:
     def raw_log(self, table: TableSpec, lane: int) -> str:
         return f"raw-{table.name}-{lane}"
 
-    def rejects_log(self, table: TableSpec) -> str:
-        return f"rejects-{table.name}"
+    def reports_log(self, table: TableSpec) -> str:
+        return f"reports-{table.name}"
 
     def reporters(self, table: TableSpec) -> tuple[int, ...]:
         """Who says what of a table could not be read: the lanes of its first pass."""
-        return tuple(task.number for task in self.tasks if task.stage.table is table and task.stage.report_rejects is not None)
+        return tuple(
+            task.number for task in self.tasks if task.stage.table is table and task.stage.report_rejects is not None
+        )
 
     def result_log(self, query: str) -> str:
         for number, result in self.streamed.items():

@@ -1,0 +1,103 @@
+"""The workers of a run, as the process that started them sees them: what happened to each, and how to end them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from cauce.errors import JobFailed
+from cauce.fabric.contract import Durability
+from cauce.worker.events import EXIT_FULL, GRACE_S, Event
+
+HOPELESS_EXITS = 5
+"""So many exits of workers with an error in a row, without one that goes on, end a run."""
+
+
+@dataclass
+class Crew:
+    root: Path
+    size: int
+    durability: Durability = "process"
+    pids: dict[int, int] = field(default_factory=dict)
+    restarts: int = 0
+    events: list[Event] = field(default_factory=list)
+    _process: subprocess.Popen[bytes] | None = None
+    _unread: bytes = b""
+    _errors_in_a_row: int = 0
+
+    def start(self) -> None:
+        arguments = [str(self.root), str(self.size), self.durability, str(os.getpid())]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cauce.worker.nursery", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
+
+    @property
+    def nursery_pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def watch(self) -> list[Event]:
+        """What has happened since the last look. A nursery that died is replaced; its workers died with it."""
+        assert self._process is not None
+        if self._process.poll() is not None:
+            self._close()
+            self.pids.clear()
+            self.restarts += 1
+            self.start()
+        fresh = self._read_events()
+        for event in fresh:
+            self._note(event)
+        self.events += fresh
+        return fresh
+
+    def _read_events(self) -> list[Event]:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        try:
+            data = os.read(self._process.stdout.fileno(), 1 << 16)
+        except BlockingIOError:
+            return []
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        return [msgspec.json.decode(line, type=Event) for line in lines if line]
+
+    def _note(self, event: Event) -> None:
+        if event.what == "started":
+            self.restarts += event.worker in self.pids
+            self.pids[event.worker] = event.pid
+            return
+        if event.code == EXIT_FULL:
+            raise JobFailed(
+                f"no space left for the work files in {self.root}: free some, or name a roomier folder with --work, "
+                "then run the same command again; it goes on where it was"
+            )
+        self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
+        if self._errors_in_a_row >= HOPELESS_EXITS:
+            raise JobFailed(f"the workers give up one after the other (exit code {event.code}); their words are above")
+
+    def stop(self) -> None:
+        """Workers finish their step and give their leases back; one that does not in time is killed."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(GRACE_S + 0.5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._close()
+        self._process = None
+
+    def _close(self) -> None:
+        assert self._process is not None
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._unread = b""

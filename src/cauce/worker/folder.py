@@ -1,0 +1,30 @@
+"""The folder in which a run keeps its logs: one run at a time, and gone when all has ended well."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+from cauce.errors import UsageError
+
+
+class WorkFolder:
+    """A folder that belongs to one run at a time, and is removed when its last job has ended well."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path.resolve()
+        self._lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise UsageError(f"another run is at work in {path}; wait for it, or name another folder") from None
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self) -> None:
+        os.close(self._lock)

@@ -1,0 +1,129 @@
+"""A process that has everything loaded and forks workers from itself: a dead one is replaced in milliseconds.
+
+It never computes, so that it has nothing to lose and no threads of its own making; it ends when its parent does,
+and its workers end with it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+# One thread a process for everything: the processes are the parallelism. Read when the libraries load.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["POLARS_MAX_THREADS"] = "1"
+
+import msgspec
+from setproctitle import setproctitle
+
+import cauce.wire.formats  # noqa: F401  (loaded before forking, as everything a worker needs)
+from cauce.fabric.contract import Durability
+from cauce.fabric.files import FilesFabric
+from cauce.worker.events import EXIT_FAILED, Event
+from cauce.worker.process import die_with_parent, work
+
+RESTART_PAUSES_S = (0.0, 0.0, 0.1, 0.3, 1.0)
+"""Before the first, second, … restart of a worker that has died soon after its start."""
+
+STEADY_S = 5.0
+"""A worker that has lived this long counts as having started well."""
+
+
+@dataclass
+class _Child:
+    number: int
+    pid: int = 0
+    started: float = 0.0
+    quick_deaths: int = 0
+    due: float = 0.0
+
+
+class Nursery:
+    def __init__(self, root: Path, workers: int, durability: Durability) -> None:
+        self._root = root
+        self._durability = durability
+        self._children = [_Child(number) for number in range(workers)]
+        self._stopping = False
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # A child's death must wake the select below.
+        woken, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while not self._stopping or any(child.pid for child in self._children):
+            self._start_due()
+            readable, _, _ = select.select([sys.stdin, woken], [], [], 0.1)
+            if woken in readable:
+                os.read(woken, 4096)
+            if sys.stdin in readable and not os.read(sys.stdin.fileno(), 4096):
+                self._stop()
+            self._reap()
+        return 0
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for child in self._children:
+            if child.pid:
+                os.kill(child.pid, signal.SIGTERM)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for child in self._children:
+            if not child.pid and not self._stopping and child.due <= now:
+                self._start(child, now)
+
+    def _start(self, child: _Child, now: float) -> None:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            code = EXIT_FAILED
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                die_with_parent(parent)
+                os.close(0)
+                code = work(FilesFabric(self._root, durability=self._durability), str(child.number))
+            finally:
+                sys.stderr.flush()
+                # Not a normal exit: what the nursery loaded is not this process's to take down.
+                os._exit(code)
+        child.pid, child.started = pid, now
+        _tell(Event("started", child.number, pid))
+
+    def _reap(self) -> None:
+        for child in self._children:
+            if not child.pid:
+                continue
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid == 0:
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            _tell(Event("died", child.number, pid, max(-code, 0), max(code, 0)))
+            now = time.monotonic()
+            child.quick_deaths = 0 if now - child.started > STEADY_S else child.quick_deaths + 1
+            child.due = now + RESTART_PAUSES_S[min(child.quick_deaths, len(RESTART_PAUSES_S) - 1)]
+            child.pid = 0
+
+
+def _tell(event: Event) -> None:
+    """One line for the parent. If it is gone, so are we."""
+    os.write(1, msgspec.json.encode(event) + b"\n")
+
+
+def main() -> int:
+    root, workers, durability, parent = sys.argv[1:5]
+    setproctitle(f"cauce nursery {root}")
+    die_with_parent(int(parent))
+    return Nursery(Path(root), int(workers), "power" if durability == "power" else "process").run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

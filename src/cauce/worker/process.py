@@ -1,0 +1,76 @@
+"""A worker as a process: steps until it is told to stop, and dies with its parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+from setproctitle import setproctitle
+
+from cauce.errors import CauceError, FabricFull
+from cauce.fabric.contract import Fabric
+from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S
+from cauce.worker.loop import Worker
+from cauce.worker.tasks import Limits
+
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01
+"""How long a worker that finds nothing to do sleeps, at first and at most."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int) -> None:
+    """The kernel kills this process when its parent dies, however the parent dies (on Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(EXIT_FAILED)
+
+
+class Stop:
+    """Becomes true at SIGTERM or SIGINT; a step that goes on for too long after that is cut off."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGALRM, self._cut_off)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        signal.setitimer(signal.ITIMER_REAL, GRACE_S)
+
+    def _cut_off(self, number: int, frame: FrameType | None) -> None:
+        os._exit(0)
+
+
+def work(fabric: Fabric, name: str, limits: Limits | None = None) -> int:
+    """Runs a worker until it is told to stop. Returns the exit code of its process."""
+    setproctitle(f"cauce worker {name}")
+    stop = Stop()
+    worker = Worker(fabric, limits)
+    pause_s = SHORTEST_PAUSE_S
+    try:
+        while not stop.asked:
+            if worker.step():
+                pause_s = SHORTEST_PAUSE_S
+                continue
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, LONGEST_PAUSE_S)
+        worker.give_all_back()
+    except FabricFull as problem:
+        return _say(name, problem, EXIT_FULL)
+    except CauceError as problem:
+        return _say(name, problem, EXIT_FAILED)
+    fabric.close()
+    return 0
+
+
+def _say(name: str, problem: CauceError, code: int) -> int:
+    sys.stderr.write(f"cauce worker {name}: [{problem.code}] {problem}\n")
+    sys.stderr.flush()
+    return code

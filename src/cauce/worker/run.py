@@ -1,0 +1,92 @@
+"""A run on this machine: creates the job in a work folder, watches its workers, and brings the answers home.
+
+The work folder is all that a run needs: one that was killed goes on where it was when it is run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+
+from cauce.errors import JobFailed
+from cauce.fabric.contract import Durability
+from cauce.fabric.files import FilesFabric
+from cauce.scan.parts import PART_BYTES
+from cauce.wire.manifest import Manifest
+from cauce.worker.client import Collect, Sink, Upload, Watch, create
+from cauce.worker.crew import Crew
+from cauce.worker.folder import WorkFolder
+from cauce.worker.job import Prepared
+from cauce.worker.topology import Topology
+
+PAUSE_S = 0.002
+STILL_S = 30.0
+"""A run in which nothing has happened for so long says what it waits for."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    workers: int
+    part_bytes: int = PART_BYTES
+    durability: Durability = "process"
+
+
+def job_name(prepared: Prepared, settings: RunSettings) -> str:
+    """The same for the same questions on the same files: that is what lets a run be taken up again."""
+    parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers)]
+    for table, files in sorted(prepared.files.items()):
+        for file in files:
+            changed = os.stat(file.path).st_mtime_ns
+            parts.append(f"{table} {file.path} {file.bytes} {changed}")
+    return f"run-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
+
+
+def run_with_workers(
+    prepared: Prepared, folder: WorkFolder, crew: Crew, sink: Sink, watch: Watch, settings: RunSettings
+) -> None:
+    """Runs to the end. The crew has been started on the same folder by the caller, and is stopped by it."""
+    job = job_name(prepared, settings)
+    fabric = FilesFabric(folder.path, durability=settings.durability)
+    topology = Topology(prepared.plan, settings.workers)
+    manifest = Manifest(
+        job,
+        prepared.dataset,
+        tuple(prepared.plan.results),
+        dict(prepared.parameters),
+        prepared.plan.partitions,
+        settings.workers,
+        prepared.plan.digest,
+        settings.workers,
+    )
+    for other in fabric.jobs():
+        if other != job:
+            fabric.delete_job(other)
+    create(fabric, manifest, topology)
+    upload = Upload(fabric, job, topology, prepared.files, settings.part_bytes, watch=watch)
+    collect = Collect(fabric, job, topology, sink, watch)
+    try:
+        _drive(upload, collect, crew, watch)
+    except JobFailed:
+        # Its end stands in its log: kept, it would fail again without a try.
+        fabric.delete_job(job)
+        raise
+    fabric.delete_job(job)
+    fabric.close()
+
+
+def _drive(upload: Upload, collect: Collect, crew: Crew, watch: Watch) -> None:
+    uploading = True
+    moved_at = time.monotonic()
+    while not collect.complete:
+        for event in crew.watch():
+            watch.event(event, crew.restarts)
+        uploading = uploading and upload.step()
+        if collect.step() or uploading:
+            moved_at = time.monotonic()
+            continue
+        if time.monotonic() - moved_at > STILL_S:
+            watch.still(collect.waits_for())
+            moved_at = time.monotonic()
+        time.sleep(PAUSE_S)

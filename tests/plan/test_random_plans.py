@@ -1,0 +1,31 @@
+"""Random plans of several queries give what Polars gives in one piece, whatever is shared, moved and merged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.plan.random_plans import Drawing, outputs
+from tests.plan.tiny import run, write
+
+STEPS = 9
+QUERIES = 4
+
+
+def rows_of(frame: pl.DataFrame) -> list[str]:
+    return sorted(map(repr, frame.rows()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_random_plan_gives_the_rows_that_polars_gives(tmp_path: Path, seed: int) -> None:
+    drawing = Drawing(seed)
+    for _ in range(STEPS):
+        drawing.grow()
+    write(tmp_path, **drawing.files)
+    asked = {f"q{number}": pair for number, pair in enumerate(drawing.pool[-QUERIES:])}
+    questions = {name: (pair.relation, outputs(pair)) for name, pair in asked.items()}
+    answers = run(tmp_path, *drawing.tables, partitions=drawing.rng.choice([1, 2, 3]), part_bytes=40, **questions)
+    for name, pair in asked.items():
+        assert rows_of(answers[name]) == rows_of(pair.frame), name

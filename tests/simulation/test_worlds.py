@@ -1,0 +1,23 @@
+"""The simulated world's answers are right to begin with: an independent oracle says so, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cauce.chaos.simulate import QUERIES, WORLDS, expected
+from cauce.chaos.worlds import world
+from cauce.datasets import BUILT_IN
+from tests.oracle.api import answer
+
+
+@pytest.mark.parametrize("seed", range(WORLDS))
+@pytest.mark.parametrize("dataset", BUILT_IN)
+def test_a_run_without_faults_equals_the_oracle(dataset: str, seed: int, tmp_path: Path) -> None:
+    world(dataset, seed).write(tmp_path)
+    wanted = answer(dataset, tmp_path)
+    for query in [name for each, name in QUERIES if each == dataset]:
+        rows = wanted[query].decode().split("\n", 1)[1]
+        assert rows, f"{query} has no rows: a fault could not be seen in it"
+        assert expected(dataset, (query,), seed, 2)[query] == rows

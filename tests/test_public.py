@@ -1,0 +1,73 @@
+"""The names that users may rely on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import cauce
+import cauce.plan
+
+PLAN = {
+    "DATE",
+    "FLOAT",
+    "INTEGER",
+    "PLAIN",
+    "POSITION",
+    "TEXT",
+    "TEXTS",
+    "Column",
+    "Dataset",
+    "Date",
+    "Decimal",
+    "Duration",
+    "FieldList",
+    "Fixed",
+    "Float",
+    "Identifier",
+    "Integer",
+    "Parameter",
+    "Relation",
+    "Table",
+    "Text",
+    "TextList",
+    "Timestamp",
+    "count",
+    "count_distinct",
+    "desc",
+    "divided",
+    "divided_half_even",
+    "first",
+    "greatest",
+    "least",
+    "mean",
+    "mode",
+    "mode_count",
+    "places",
+    "quantile",
+    "ratio",
+    "scaled",
+    "total",
+}
+
+
+def test_the_package_exports_exactly_these_names() -> None:
+    assert set(cauce.__all__) == {"__version__", "run"}
+
+
+def test_the_words_of_a_dataset_are_exactly_these_names() -> None:
+    assert set(cauce.plan.__all__) == PLAN
+
+
+@pytest.mark.parametrize("module", [cauce, cauce.plan], ids=lambda module: module.__name__)
+def test_every_exported_name_is_there_once(module: object) -> None:
+    names = module.__all__  # type: ignore[attr-defined]
+    assert len(names) == len(set(names))
+    assert all(hasattr(module, name) for name in names)
+
+
+def test_a_look_at_the_version_does_not_load_the_engine() -> None:
+    code = "import sys, cauce; cauce.__version__; sys.exit('polars' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
