@@ -12,7 +12,7 @@ from tests.e2e.comparing import WHOLE, Way, assert_same, compare, run
 from tests.oracle.api import answer
 
 TINY = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002}
-SMALL = {"books": 0.002, "movies": 0.003, "flights": 0.0001, "coffee": 0.003}
+SMALL = {"books": 0.001, "movies": 0.003, "flights": 0.0001, "coffee": 0.003}
 
 
 @pytest.mark.parametrize("dataset", BUILT_IN)

@@ -8,17 +8,22 @@ from collections.abc import Iterator
 
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SPECIAL_CASES, SentimentIntensityAnalyzer
 
+
+def _split(words: str) -> list[str]:
+    return words.split()
+
+
 _ANALYZER = SentimentIntensityAnalyzer()
 _LEXICON = list(_ANALYZER.lexicon)
-_COMMON = "good bad great awful love hate happy sad funny boring superb terrible fun smart kill LOL sux kind no".split()
+_COMMON = _split("good bad great awful love hate happy sad funny boring superb terrible fun smart kill LOL sux kind no")
 _EMOTICONS = [word for word in _LEXICON if not any(map(str.isalnum, word))] + [":D", ":P", ":Þ", "O.o", "<3", "d:"]
 _EMOJI = [emoji for emoji in _ANALYZER.emojis if len(emoji) == 1]
 _SEQUENCES = [emoji for emoji in _ANALYZER.emojis if len(emoji) > 1]
-_RULES = "but so this never without doubt least at very or nor of no kind not isn't just enough sort".split()
+_RULES = _split("but so this never without doubt least at very or nor of no kind not isn't just enough sort")
 _PHRASES = [*SPECIAL_CASES, *(phrase for phrase in BOOSTER_DICT if " " in phrase), "never so", "without doubt"]
-_NEUTRAL = "the book is a it was volume about chapter seven plot to in an author reads x 42 I we of".split()
-_ACCENTED = (
-    "café naïve Ærøskøbing “good” don’t ‘bad’ résumé ÉTÉ straße ÇA ñandú Ünder — … – good—bad £9 5€ l’été".split()
+_NEUTRAL = _split("the book is a it was volume about chapter seven plot to in an author reads x 42 I we of")
+_ACCENTED = _split(
+    "café naïve Ærøskøbing “good” don’t ‘bad’ résumé ÉTÉ straße ÇA ñandú Ünder — … – good—bad £9 5€ l’été"
 )
 _ODD = [
     *(

@@ -33,6 +33,7 @@ from cauce.worker.topology import Topology
 
 JOB = "simulated"
 WORLDS = 3
+PIECES = (1, 2, 3, 5)
 PARTITIONS = 2
 MOST_TURNS = 20_000
 QUERIES = tuple((dataset, query) for dataset in BUILT_IN for query in load(dataset).queries)
@@ -232,7 +233,7 @@ def simulate(seed: int, chances: Chances | None = None) -> Outcome:
     rng = random.Random(seed)
     dataset, query = QUERIES[seed % len(QUERIES)]
     world_seed = rng.randrange(WORLDS)
-    pieces = rng.choice((1, 2, 3, 5))
+    pieces = rng.choice(PIECES)
     workers, lanes = rng.randrange(1, 4), rng.randrange(1, 4)
     outcome = Outcome(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, {pieces} parts")
     wanted = expected(dataset, (query,), world_seed, pieces)

@@ -107,18 +107,21 @@ def _movies(rng: random.Random) -> dict[str, bytes]:
         made_in = rng.sample(countries, rng.choice((1, 1, 2, 3)))
         if number < 6:
             made_in = ["Argentina", "Spain"]
+        american = 6 <= number < 12
+        if american:
+            made_in = ["United States of America"]
         movies.append(
             {
                 "id": number,
                 "title": f"Film {number % 35}",
                 "genres": _names(rng.sample(("Drama", "Crime", "Comedy"), 2)),
-                "release_date": f"{rng.randrange(1998, 2012)}-03-0{rng.randrange(1, 9)}",
-                "overview": rng.choice(WORDS) or "x",
+                "release_date": f"{rng.randrange(2000 if american else 1998, 2012)}-03-0{rng.randrange(1, 9)}",
+                "overview": (rng.choice(WORDS) or "x") if number != 7 else "great",
                 "production_countries": _names(made_in),
                 "spoken_languages": "[]",
-                "original_language": rng.choice(("en", "es")),
-                "budget": rng.choice((0, 10, 300, 7, "img.jpg")),
-                "revenue": rng.choice(("0", "20.0", "33.0", "500.0")),
+                "original_language": "en" if american else rng.choice(("en", "es")),
+                "budget": 9 if american else rng.choice((0, 10, 300, 7, "img.jpg")),
+                "revenue": "7.0" if american else rng.choice(("0", "20.0", "33.0", "500.0")),
             }
         )
     ratings: list[Row] = [

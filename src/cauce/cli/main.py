@@ -29,6 +29,8 @@ PartitionsOption = Annotated[
     int, typer.Option(help="partitions of every keyed stage (default: the cores)", min=0, max=4096)
 ]
 
+WorkersOption = Annotated[int, typer.Option(help="worker processes (default: the cores)", min=0, max=256)]
+
 
 def names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
@@ -42,11 +44,15 @@ def run(
     queries: QueriesOption = "",
     format: Annotated[str, typer.Option(help="csv, json, parquet or arrow", metavar="FORMAT")] = "csv",
     partitions: PartitionsOption = 0,
-    threads: Annotated[int, typer.Option(help="parts under work at once (default: the cores)", min=0, max=256)] = 0,
+    workers: WorkersOption = 0,
     sentiment: SentimentOption = "",
     param: Annotated[list[str] | None, typer.Option(help="a dataset's own parameter, as name=value")] = None,
+    work: Annotated[Path | None, typer.Option(help="folder for the run's own files (default: in --out)")] = None,
+    power_safe: Annotated[
+        bool, typer.Option("--power-safe", help="survive a loss of power too, not only kills")
+    ] = False,
 ) -> None:
-    """Answer queries over the files in a folder."""
+    """Answer queries over the files in a folder. Run again after a kill, it goes on where it was."""
     from cauce.cli.run import run_command
 
     run_command(
@@ -56,9 +62,11 @@ def run(
         names(queries),
         format,
         partitions or cores(),
-        threads or cores(),
+        workers or cores(),
         sentiment,
         param or [],
+        work,
+        "power" if power_safe else "process",
     )
 
 

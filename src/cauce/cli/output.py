@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from cauce.errors import CauceError, UsageError
-from cauce.plan.outputs import Output
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cauce.plan.outputs import Output
 
 console = Console(highlight=False, soft_wrap=False)
 errors = Console(stderr=True, highlight=False)

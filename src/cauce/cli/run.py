@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Literal
 
 from cauce.cli.output import answer_table, check_out, console, size, warn
 from cauce.cli.progress import Bars
-from cauce.datasets import load
 from cauce.errors import UnknownName, UsageError
-from cauce.plan import Dataset
-from cauce.wire.formats import FORMATS, Format
-from cauce.worker.job import REJECTS, Folder, prepare, run_to_folder
-from cauce.worker.local import Settings
+from cauce.fabric.contract import Durability
+from cauce.worker.crew import Crew
+from cauce.worker.folder import WorkFolder
 
+if TYPE_CHECKING:
+    from cauce.plan import Dataset
+    from cauce.worker.job import Folder
+
+Format = Literal["csv", "json", "parquet", "arrow"]
+FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "arrow")
 SHOWN_ROWS = 5
+WORK = ".cauce-work"
+REJECTS = "rejects.csv"
 
 
 def run_command(
@@ -24,29 +36,96 @@ def run_command(
     queries: list[str],
     form: str,
     partitions: int,
-    threads: int,
+    workers: int,
     sentiment: str,
     params: list[str],
+    work: Path | None = None,
+    durability: Durability = "process",
 ) -> None:
-    chosen = load(dataset)
-    checked = _format(form)
-    parameters = parameters_of(chosen, sentiment, params)
-    prepared = prepare(chosen, data, queries, parameters, partitions)
-    check_out(out)
     started = time.monotonic()
-    with Bars(prepared.bytes) as bars:
-        sink = run_to_folder(
-            prepared, out, checked, keep_rows=SHOWN_ROWS, settings=Settings(threads=threads), watch=bars
-        )
+    check_out(out)
+    checked = _format(form)
+    fresh = not out.exists()
+    folder = WorkFolder(work or out / WORK)
+    crew = Crew(folder.path, workers, durability)
+    # Started before anything else: the workers load while we do.
+    crew.start()
+    try:
+        with _stops_as_interrupt():
+            chosen, sink, bars = _answer(
+                dataset, data, out, queries, checked, partitions, params, sentiment, folder, crew
+            )
+    except UsageError:
+        crew.stop()
+        folder.remove()
+        if fresh:
+            shutil.rmtree(out, ignore_errors=True)
+        raise
+    except KeyboardInterrupt:
+        crew.stop()
+        warn(f"stopped. Run the same command again to go on where it was (its work is in {folder.path})")
+        raise SystemExit(130) from None
+    finally:
+        crew.stop()
+        folder.close()
+    folder.remove()
     show(chosen, sink)
     seconds = time.monotonic() - started
+    counted = f"{len(sink.rows)} {'query' if len(sink.rows) == 1 else 'queries'}"
     console.print(
-        f"{chosen.name}: {len(sink.rows)} queries over {sum(bars.rows.values()):,} rows, {size(bars.bytes)}, "
+        f"{chosen.name}: {counted} over {sum(bars.rows.values()):,} rows, {size(bars.bytes)}, "
         f"in {seconds:.1f} s; answers in {out}/"
     )
+    if bars.restarts:
+        warn(f"{bars.restarts} restarts of workers on the way")
     if sink.reject_spool.count:
         rows = sink.reject_spool.count
         warn(f"{rows:,} reject{'s' * (rows != 1)}: see {out / REJECTS}")
+
+
+def _answer(
+    dataset: str,
+    data: Path,
+    out: Path,
+    queries: list[str],
+    form: Format,
+    partitions: int,
+    params: list[str],
+    sentiment: str,
+    folder: WorkFolder,
+    crew: Crew,
+) -> tuple[Dataset, Folder, Bars]:
+    # Imported here, beside the workers' own loading.
+    from cauce.datasets import load
+    from cauce.worker.job import Folder, prepare
+    from cauce.worker.run import RunSettings, run_with_workers
+
+    chosen = load(dataset)
+    prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
+    sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
+    settings = RunSettings(crew.size, durability=crew.durability)
+    try:
+        with Bars(prepared.bytes) as bars:
+            run_with_workers(prepared, folder, crew, sink, bars, settings)
+    except BaseException:
+        sink.abandon()
+        raise
+    sink.finish()
+    return chosen, sink, bars
+
+
+@contextmanager
+def _stops_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def show(dataset: Dataset, sink: Folder) -> None:

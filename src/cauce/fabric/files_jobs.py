@@ -129,16 +129,23 @@ class JobFolders:
 
     def sweep(self) -> None:
         """Removes what processes that died have left half built or half removed."""
-        for name in os.listdir(self._trash):
-            path = f"{self._trash}/{name}"
+        try:
+            left = os.listdir(self._trash)
+        except OSError as problem:
+            raise told(problem, "sweeping the trash", self._trash) from problem
+        for name in left:
             if name.endswith(".new"):
-                gone = f"{self._trash}/{unique_name()}.gone"
-                try:
-                    if time.time() - os.stat(path).st_mtime < _STALE_S:
-                        continue
-                    # Its builder may live, slow as it is: moved first, it cannot be put in place half removed.
-                    os.rename(path, gone)
-                except FileNotFoundError:
-                    continue
-                path = gone
-            shutil.rmtree(path, ignore_errors=True)
+                self._sweep_unfinished(f"{self._trash}/{name}")
+            else:
+                shutil.rmtree(f"{self._trash}/{name}", ignore_errors=True)
+
+    def _sweep_unfinished(self, path: str) -> None:
+        gone = f"{self._trash}/{unique_name()}.gone"
+        try:
+            if time.time() - os.stat(path).st_mtime < _STALE_S:
+                return
+            # Its builder may live, slow as it is: moved first, it cannot be put in place half removed.
+            os.rename(path, gone)
+        except OSError:
+            return
+        shutil.rmtree(gone, ignore_errors=True)

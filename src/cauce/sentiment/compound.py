@@ -1,19 +1,15 @@
-"""VADER's scores of a series of texts: the kernel for nearly all, Python for what the kernel hands back."""
+"""VADER's scores of a series of texts: the kernels for nearly all, the library for what they hand back."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from cauce.scan.vector import Bytes, Ints
-from cauce.sentiment.kernel import EMOJI, SPARE_BYTES, UNSURE, score
-from cauce.sentiment.vocabulary import analyzer, pictures, vocabulary
-
-# A class of all emoji would be slower: those outside the first plane are tried one by one.
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+from cauce.sentiment.reading import EMOJI, GAP, SPARE_BYTES, UNSURE, read
+from cauce.sentiment.rules import weigh
+from cauce.sentiment.vocabulary import analyzer, vocabulary
 
 
 def units_of(texts: pl.Series) -> NDArray[np.int32]:
@@ -29,36 +25,36 @@ def cells_units(data: Bytes, starts: Ints, ends: Ints) -> NDArray[np.int32]:
     units = np.empty(starts.size, np.int32)
     # The kernel reads on after a text's end, so those that end where the buffer does are copied to where it can.
     inner = int(np.searchsorted(ends, data.size - SPARE_BYTES, "right"))
-    left = score(data, starts[:inner], ends[:inner], vocabulary(), units[:inner])
+    left = _score(data, starts[:inner], ends[:inner], units[:inner])
     if inner < starts.size:
         begin = int(starts[inner])
         rest = np.concatenate([data[begin:], np.zeros(SPARE_BYTES, np.uint8)])
-        left += score(rest, starts[inner:] - begin, ends[inner:] - begin, vocabulary(), units[inner:])
+        left += _score(rest, starts[inner:] - begin, ends[inner:] - begin, units[inner:])
     if left:
         _finish(data, starts, ends, units)
     return units
 
 
-def _finish(data: Bytes, starts: Ints, ends: Ints, units: NDArray[np.int32]) -> None:
-    def text(row: int) -> str:
-        return data[starts[row] : ends[row]].tobytes().decode()
+def _score(data: Bytes, starts: Ints, ends: Ints, units: NDArray[np.int32]) -> int:
+    """Put down the units of each text, and say for how many it is EMOJI or UNSURE instead."""
+    table, rules = vocabulary()
+    count = starts.size
+    # Room for the most words there can be; memory that no word is written to is never taken.
+    words = np.empty(int((ends - starts).sum()) // 2 + count + GAP * (count + 1), np.uint16)
+    firsts = np.empty(count + 1, np.int64)
+    marks = np.empty((count, 2), np.int64)
+    left = read(data, starts, ends, table, words, firsts, marks, units)
+    return left + weigh(words, firsts, marks, rules, units)
 
+
+def _finish(data: Bytes, starts: Ints, ends: Ints, units: NDArray[np.int32]) -> None:
     with_emoji = np.flatnonzero(units == EMOJI)
     if with_emoji.size:
-        # No description has an emoji in it, so this goes one level deep.
-        units[with_emoji] = units_of(pl.Series([expanded(text(row)) for row in with_emoji.tolist()]))
+        # Most series have none, and need not load the kernel for them. No emoji is spelled with another.
+        from cauce.sentiment.emoji import spelled
+
+        spelt, bounds = spelled(data, starts[with_emoji], ends[with_emoji])
+        units[with_emoji] = cells_units(spelt, bounds[:-1], bounds[1:])
     for row in np.flatnonzero(units == UNSURE).tolist():
-        units[row] = round(analyzer().polarity_scores(text(row))["compound"] * 10_000)
-
-
-def expanded(text: str) -> str:
-    """The text with words for its emoji, set off by a space before each but none after, as VADER does."""
-
-    def words(found: re.Match[str]) -> str:
-        begin = found.start()
-        known = pictures().get(found[0])
-        if known is None:
-            return found[0]
-        return known if begin == 0 or text[begin - 1] == " " else " " + known
-
-    return _NOT_ASCII.sub(words, text)
+        text = data[starts[row] : ends[row]].tobytes().decode()
+        units[row] = round(analyzer().polarity_scores(text)["compound"] * 10_000)

@@ -1,0 +1,92 @@
+"""Puts words in the place of emoji before a text is read, as VADER does: one character at a time, by its own list."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from cauce.scan.vector import BYTES, Bytes, Ints, byte_at, compiled
+from cauce.sentiment.reading import SPARE_BYTES, part
+from cauce.sentiment.vocabulary import pictures
+
+_SPACE = 32
+_named_tuple: Any = types.NamedTuple
+
+
+class Spellings(NamedTuple):
+    """The emoji in ascending order, and the words of each as one stretch of ``text``."""
+
+    points: Ints
+    bounds: Ints
+    text: NDArray[np.uint8]
+
+
+_SPELLINGS = _named_tuple((types.int64[::1], types.int64[::1], types.uint8[::1]), Spellings)
+_INTS = types.Array(types.int64, 1, "C", readonly=True)
+
+
+def spelled(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
+    """The same texts with words for their emoji: text ``i`` is ``data[bounds[i]:bounds[i + 1]]``."""
+    bounds = np.zeros(starts.size + 1, np.int64)
+    _spell(data, starts, ends, _spellings(), np.empty(0, np.uint8), bounds)
+    target = np.empty(bounds[-1] + SPARE_BYTES, np.uint8)
+    _spell(data, starts, ends, _spellings(), target, bounds)
+    return target, bounds
+
+
+@lru_cache(maxsize=1)
+def _spellings() -> Spellings:
+    known = sorted((ord(emoji), words.encode()) for emoji, words in pictures().items())
+    bounds = np.cumsum([0] + [len(words) for _, words in known])
+    text = np.frombuffer(bytearray(b"".join(words for _, words in known)), np.uint8)
+    return Spellings(np.array([point for point, _ in known], np.int64), bounds.astype(np.int64), text)
+
+
+@part
+def _point(data: Bytes, at: int) -> tuple[int, int]:
+    """The character at ``at`` and its size in bytes."""
+    lead = byte_at(data, at)
+    if lead < 0x80:
+        return lead, 1
+    size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    point = lead & (0x7F >> size)
+    for k in range(1, size):
+        point = point << 6 | byte_at(data, at + k) & 0x3F
+    return point, size
+
+
+@part
+def _put(target: Bytes, to: int, source: Bytes, at: int, size: int) -> int:
+    """Copy where there is a target, and say where the copy ends in any case, so that a first round can measure."""
+    if target.size:
+        for k in range(size):
+            target[to + k] = source[at + k]
+    return to + size
+
+
+@compiled(types.void(BYTES, _INTS, _INTS, _SPELLINGS, types.uint8[::1], types.int64[::1]))
+def _spell(data: Bytes, starts: Ints, ends: Ints, known: Spellings, target: Bytes, bounds: Ints) -> None:
+    to = 0
+    for text in range(starts.size):
+        at = starts[text]
+        # Words are set off by a space before them, but by none after.
+        apart = True
+        while at < ends[text]:
+            point, size = _point(data, at)
+            row = np.searchsorted(known.points, point) if point >= 0x80 else known.points.size
+            if row < known.points.size and known.points[row] == point:
+                if not apart:
+                    if target.size:
+                        target[to] = _SPACE
+                    to += 1
+                to = _put(target, to, known.text, known.bounds[row], known.bounds[row + 1] - known.bounds[row])
+                apart = False
+            else:
+                to = _put(target, to, data, at, size)
+                apart = point == _SPACE
+            at += size
+        bounds[text + 1] = to

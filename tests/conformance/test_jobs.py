@@ -1,0 +1,108 @@
+"""Jobs: created once, listed by age, deleted for everybody."""
+
+from __future__ import annotations
+
+from cauce.fabric.contract import Fabric
+from tests.conformance.worlds import World, data, drain, names
+
+
+def test_a_created_job_is_seen_by_all(one: Fabric, other: Fabric) -> None:
+    assert other.jobs() == ["j"]
+    assert other.manifest("j") == b"manifest"
+
+
+def test_the_first_manifest_stands(one: Fabric, other: Fabric) -> None:
+    assert other.create_job("j", b"another") == b"manifest"
+    assert one.manifest("j") == b"manifest"
+    assert one.jobs() == ["j"]
+
+
+def test_creating_returns_the_manifest(world: World) -> None:
+    assert world.process().create_job("j", b"mine") == b"mine"
+
+
+def test_jobs_are_listed_by_age(world: World) -> None:
+    fabric, watcher = world.process(), world.process()
+    created = ["m", "z", "a", "k", "b"]
+    for count, job in enumerate(created, 1):
+        fabric.create_job(job, b"")
+        assert watcher.jobs() == created[:count]
+    fabric.create_job("m", b"")
+    assert watcher.jobs() == created
+
+
+def test_an_unknown_job_is_no_error(one: Fabric) -> None:
+    assert one.manifest("unknown") is None
+    assert one.read("unknown", "log", {}, 100).records == []
+    assert one.take("unknown", "queue") is None
+    one.append("unknown", "log", data(0, 1))
+    one.offer("unknown", "queue", ["task"])
+    one.delete_job("unknown")
+    assert one.jobs() == ["j"]
+
+
+def test_deleting_is_seen_by_all_and_may_be_repeated(one: Fabric, other: Fabric) -> None:
+    assert other.jobs() == ["j"]
+    one.delete_job("j")
+    other.delete_job("j")
+    assert other.jobs() == []
+    assert other.manifest("j") is None
+
+
+def test_deleting_one_job_leaves_the_others(one: Fabric, other: Fabric) -> None:
+    for job in ("i", "j2"):
+        one.create_job(job, b"")
+        one.append(job, "log", data(0, 1))
+    one.delete_job("j")
+    assert other.jobs() == ["i", "j2"]
+    assert names(drain(other, "j2", "log")[0]) == [(0, 1)]
+
+
+def test_a_reader_of_a_deleted_job_finds_nothing_more(one: Fabric, other: Fabric) -> None:
+    one.append("j", "log", data(0, 1, 2, 3))
+    position = other.read("j", "log", {}, 1).position
+    one.delete_job("j")
+    assert other.read("j", "log", position, 100).records == []
+    assert other.read("j", "log", position, 100).position == position
+
+
+def test_what_is_appended_to_a_deleted_job_goes_nowhere(one: Fabric, other: Fabric) -> None:
+    other.append("j", "log", data(0, 1))
+    one.delete_job("j")
+    other.append("j", "log", data(0, 2))
+    other.append("j", "new", data(0, 2))
+    assert one.jobs() == []
+    assert drain(one, "j", "log")[0] == []
+
+
+def test_leases_of_a_deleted_job_end_quietly(one: Fabric, other: Fabric) -> None:
+    one.offer("j", "q", ["a", "b", "c"])
+    first, second = other.take("j", "q"), other.take("j", "q")
+    assert first is not None
+    assert second is not None
+    one.delete_job("j")
+    assert other.take("j", "q") is None
+    first.done()
+    second.give_back()
+    other.offer("j", "q", ["d"])
+    assert other.take("j", "q") is None
+    assert one.jobs() == []
+
+
+def test_a_job_created_again_begins_empty(one: Fabric, other: Fabric) -> None:
+    one.offer("j", "q", ["a"])
+    other.append("j", "log", data(0, 1))
+    lease = other.take("j", "q")
+    assert lease is not None
+    lease.done()
+    one.delete_job("j")
+    assert one.create_job("j", b"second") == b"second"
+    assert other.manifest("j") == b"second"
+    assert drain(other, "j", "log")[0] == []
+    assert other.take("j", "q") is None
+    one.offer("j", "q", ["a"])
+    taken = other.take("j", "q")
+    assert taken is not None
+    assert taken.attempt == 1
+    other.append("j", "log", data(0, 2))
+    assert names(drain(one, "j", "log")[0]) == [(0, 2)]

@@ -1,0 +1,145 @@
+"""Real processes beside the test's own: they do what they are told on a files fabric, and can be killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+from cauce.errors import FabricFull
+from cauce.fabric.files import FilesFabric
+from cauce.fabric.files_lease import FilesLease
+from cauce.wire.records import Kind, record
+
+_SPAWN = multiprocessing.get_context("spawn")
+_PATIENCE_S = 60.0
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+held: list[FilesLease] = []
+"""In a child: the leases it has taken."""
+
+
+def _serve(root: Path, pipe: Connection) -> None:
+    fabric = FilesFabric(root)
+    while (asked := pipe.recv()) is not None:
+        function, args = asked
+        pipe.send(function(fabric, *args))
+
+
+class Child:
+    """It is asked to run functions of this module; the first argument of each is its own fabric."""
+
+    def __init__(self, root: Path) -> None:
+        self._pipe, far = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=_serve, args=(root, far), daemon=True)
+        self._process.start()
+        far.close()
+
+    def tell(self, function: Callable[Concatenate[FilesFabric, P], object], *args: P.args, **_: P.kwargs) -> None:
+        self._pipe.send((function, args))
+
+    def answer(self) -> object:
+        assert self._pipe.poll(_PATIENCE_S), "the child does not answer"
+        return self._pipe.recv()
+
+    def ask(self, function: Callable[Concatenate[FilesFabric, P], T], *args: P.args, **_: P.kwargs) -> T:
+        self._pipe.send((function, args))
+        return cast(T, self.answer())
+
+    def kill(self) -> None:
+        """Returns when it is dead, and by this signal."""
+        self._process.kill()
+        self._process.join(_PATIENCE_S)
+        assert self._process.exitcode == -signal.SIGKILL
+
+    def stop(self) -> None:
+        if self._process.is_alive():
+            self._pipe.send(None)
+            self._process.join(_PATIENCE_S)
+        self._pipe.close()
+
+
+def ready(fabric: FilesFabric) -> int:
+    return os.getpid()
+
+
+def take(fabric: FilesFabric, job: str, queue: str) -> tuple[str, int] | None:
+    lease = fabric.take(job, queue)
+    if lease is None:
+        return None
+    held.append(lease)
+    return lease.task, lease.attempt
+
+
+def take_all(fabric: FilesFabric, job: str, queue: str) -> list[str]:
+    while take(fabric, job, queue):
+        pass
+    return [lease.task for lease in held]
+
+
+def finish_all(fabric: FilesFabric, job: str, queue: str) -> list[tuple[str, int]]:
+    finished = []
+    while (lease := fabric.take(job, queue)) is not None:
+        finished.append((lease.task, lease.attempt))
+        lease.done()
+    return finished
+
+
+def append(fabric: FilesFabric, job: str, log: str, producer: int, count: int) -> None:
+    for seq in range(count):
+        fabric.append(job, log, [record(Kind.DATA, producer, seq, bytes([seq % 256]) * (seq % 3000))])
+
+
+def append_before_and_after_fork(fabric: FilesFabric, job: str, log: str) -> None:
+    append(fabric, job, log, 0, 1)
+    pid = os.fork()
+    append(fabric, job, log, 1 if pid == 0 else 2, 1)
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def fork_one_that_stays(fabric: FilesFabric) -> int:
+    """Returns its pid; it does nothing until it is killed."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writing, b"!")
+        while True:
+            signal.pause()
+    os.read(reading, 1)
+    return pid
+
+
+def end_leases_in_a_fork(fabric: FilesFabric) -> None:
+    pid = os.fork()
+    if pid == 0:
+        for lease in held:
+            lease.done()
+            lease.give_back()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def fill_up(fabric: FilesFabric, job: str, log: str, limit_bytes: int) -> tuple[int, str]:
+    """Appends until no file may grow any more; returns how many records were confirmed, and what the error said.
+    Then there is room again, and one more is appended."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
+    seq, said = 0, ""
+    while not said:
+        try:
+            fabric.append(job, log, [record(Kind.DATA, 0, seq, bytes(1000))])
+            seq += 1
+        except FabricFull as problem:
+            said = str(problem)
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    fabric.append(job, log, [record(Kind.DATA, 0, seq, bytes(1000))])
+    return seq, said
