@@ -103,7 +103,7 @@ def test_a_process_of_a_wrong_request_ends_with_2_and_writes_nothing(case: str, 
         ("run", "books"),
         ("brew",),
         ("run", "books", "--data", "data", "--partitions", "5000"),
-        ("run", "books", "--data", "data", "--threads", "-1"),
+        ("run", "books", "--data", "data", "--workers", "-1"),
         ("run", "books", "--data", "data", "--sugar"),
     ],
 )

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cauce.fabric.contract import Fabric, Position
-from cauce.wire.records import Kind, record
+from cauce.wire.records import Kind, Record, record
 from tests.conformance.worlds import World, data, drain, names
 
 
@@ -77,7 +77,7 @@ def test_a_read_keeps_to_its_limit(one: Fabric, other: Fabric, limit_bytes: int)
     one.append("j", "log", data(0, *range(10), body=bytes(100)))
     other.append("j", "log", data(1, *range(10), body=bytes(30)))
     position: Position = {}
-    found = []
+    found: list[Record] = []
     while True:
         batch = one.read("j", "log", position, limit_bytes)
         if batch.position == position:

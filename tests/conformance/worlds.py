@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -63,7 +64,7 @@ class FilesWorld:
             fabric.close()
 
 
-WORLDS = {"memory": MemoryWorld, "files": FilesWorld}
+WORLDS: dict[str, Callable[[Path], World]] = {"memory": MemoryWorld, "files": FilesWorld}
 
 
 def data(producer: int, *seqs: int, body: bytes = b"x") -> list[Record]:

@@ -56,7 +56,7 @@ class Child:
     def kill(self) -> None:
         """Returns when it is dead, and by this signal."""
         self._process.kill()
-        self._process.join(_PATIENCE_S)
+        self._process.join()  # with a time limit, it would wait for forks of it as well
         assert self._process.exitcode == -signal.SIGKILL
 
     def stop(self) -> None:

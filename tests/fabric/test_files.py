@@ -82,6 +82,7 @@ def test_descriptors_are_few_however_many_logs_there_are(fabric: FilesFabric, tm
         assert drain(fabric, "j", f"log-{number}")[0] == RECORDS
 
 
+@pytest.mark.slow
 def test_descriptors_do_not_grow_with_jobs_that_come_and_go(fabric: FilesFabric, tmp_path: Path) -> None:
     other = FilesFabric(tmp_path)
     held = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,39 @@ def test_nothing_brings_a_deleted_jobs_folder_back(fabric: FilesFabric, tmp_path
     lease.done()
     assert list((tmp_path / "jobs").iterdir()) == []
     assert list((tmp_path / "trash").iterdir()) == []
+
+
+def test_jobs_created_within_one_tick_keep_their_order(
+    fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ns = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns)
+    created = ["z", "b", "m", "a"]
+    for job in created:
+        fabric.create_job(job, b"")
+    times = [(tmp_path / "jobs" / job / "manifest.json").stat().st_mtime_ns for job in created]
+    assert times == [now_ns + count for count in range(4)]
+    assert fabric.jobs() == ["j", *created]
+
+
+def test_an_append_finds_the_job_that_was_created_anew_meanwhile(
+    fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+    other = FilesFabric(tmp_path)
+
+    def overtaken(path: str, mode: int = 0o777) -> None:
+        monkeypatch.setattr(os, "mkdir", mkdir)
+        other.delete_job("j")
+        try:
+            mkdir(path, mode)
+        finally:
+            other.create_job("j", b"anew")
+
+    monkeypatch.setattr(os, "mkdir", overtaken)
+    fabric.append("j", "log", RECORDS)
+    assert drain(other, "j", "log")[0] == RECORDS
+    other.close()
 
 
 def test_a_log_folder_that_is_lost_is_an_error(fabric: FilesFabric, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ _WILD_WEIGHTS = [3, 4, 2, 2, 4, 2, 4, 3, 2, 4]
 def texts(seed: int, count: int) -> Iterator[str]:
     chance = random.Random(seed)
     for _ in range(count):
-        yield chance.choice((_plain, _plain, _wild, _mutated, _shouting, _repeated))(chance)
+        yield chance.choices(_KINDS, _KIND_WEIGHTS)[0](chance)
 
 
 def _word(chance: random.Random, weights: list[float]) -> str:
@@ -175,3 +175,12 @@ def _mutated(chance: random.Random) -> str:
         )
         text[at : at + chance.randint(0, 2)] = [new] if chance.random() < 0.7 else []
     return "".join(text)
+
+
+def _long(chance: random.Random) -> str:
+    """Several kinds in one text of many blocks."""
+    return chance.choice(" \n\xa0").join(chance.choice(_KINDS[:-1])(chance) for _ in range(chance.randint(3, 12)))
+
+
+_KINDS = (_plain, _wild, _mutated, _shouting, _repeated, _long)
+_KIND_WEIGHTS = (30, 25, 20, 10, 10, 5)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cauce.cli.chaos import app as chaos_app
 from cauce.cli.output import console, fail, warn
 from cauce.errors import CauceError, JobFailed, UsageError
 
@@ -19,6 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+app.add_typer(chaos_app, name="chaos")
 
 DatasetArgument = Annotated[
     str, typer.Argument(help="books, movies, flights, coffee, or the path of your own .py file")
@@ -51,6 +54,11 @@ def run(
     power_safe: Annotated[
         bool, typer.Option("--power-safe", help="survive a loss of power too, not only kills")
     ] = False,
+    part_bytes: Annotated[int, typer.Option(help="bytes of a part of a table", min=1024, max=2**30)] = 16 * 2**20,
+    journal: Annotated[
+        bool, typer.Option(help="note what is done, so that a dead worker's lane goes on where it was")
+    ] = True,
+    attempts: Annotated[int, typer.Option(help="deaths of workers on one part before the job is given up", min=1)] = 3,
 ) -> None:
     """Answer queries over the files in a folder. Run again after a kill, it goes on where it was."""
     from cauce.cli.run import run_command
@@ -67,6 +75,9 @@ def run(
         param or [],
         work,
         "power" if power_safe else "process",
+        part_bytes,
+        journal,
+        attempts,
     )
 
 

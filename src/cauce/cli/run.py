@@ -41,19 +41,22 @@ def run_command(
     params: list[str],
     work: Path | None = None,
     durability: Durability = "process",
+    part_bytes: int = 16 * 2**20,
+    journal: bool = True,
+    attempts: int = 3,
 ) -> None:
     started = time.monotonic()
     check_out(out)
     checked = _format(form)
     fresh = not out.exists()
     folder = WorkFolder(work or out / WORK)
-    crew = Crew(folder.path, workers, durability)
+    crew = Crew(folder.path, workers, durability, journal, attempts)
     # Started before anything else: the workers load while we do.
     crew.start()
     try:
         with _stops_as_interrupt():
             chosen, sink, bars = _answer(
-                dataset, data, out, queries, checked, partitions, params, sentiment, folder, crew
+                dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, folder, crew
             )
     except UsageError:
         crew.stop()
@@ -92,6 +95,7 @@ def _answer(
     partitions: int,
     params: list[str],
     sentiment: str,
+    part_bytes: int,
     folder: WorkFolder,
     crew: Crew,
 ) -> tuple[Dataset, Folder, Bars]:
@@ -103,7 +107,7 @@ def _answer(
     chosen = load(dataset)
     prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
     sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
-    settings = RunSettings(crew.size, durability=crew.durability)
+    settings = RunSettings(crew.size, part_bytes, crew.durability)
     try:
         with Bars(prepared.bytes) as bars:
             run_with_workers(prepared, folder, crew, sink, bars, settings)

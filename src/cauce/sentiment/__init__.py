@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SCORERS = ("vader", "textblob")
 
@@ -27,6 +30,7 @@ def vader(texts: pl.Series) -> pl.Series:
 
 
 def vader_units(texts: pl.Series) -> pl.Series:
+    """The same scores in ten-thousandths."""
     return _present(texts, _vader(texts))
 
 

@@ -18,7 +18,7 @@ _named_tuple: Any = types.NamedTuple
 
 
 class Spellings(NamedTuple):
-    """The emoji in ascending order, and the words of each as one stretch of ``text``."""
+    """The emoji in ascending order, and the words of each as one stretch of ``text``, which begins with a space."""
 
     points: Ints
     bounds: Ints
@@ -41,17 +41,15 @@ def spelled(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
 @lru_cache(maxsize=1)
 def _spellings() -> Spellings:
     known = sorted((ord(emoji), words.encode()) for emoji, words in pictures().items())
-    bounds = np.cumsum([0] + [len(words) for _, words in known])
-    text = np.frombuffer(bytearray(b"".join(words for _, words in known)), np.uint8)
+    bounds = np.cumsum([1] + [len(words) for _, words in known])
+    text = np.frombuffer(bytearray(b" " + b"".join(words for _, words in known)), np.uint8)
     return Spellings(np.array([point for point, _ in known], np.int64), bounds.astype(np.int64), text)
 
 
 @part
 def _point(data: Bytes, at: int) -> tuple[int, int]:
-    """The character at ``at`` and its size in bytes."""
+    """The character at ``at``, which is not ASCII, and its size in bytes."""
     lead = byte_at(data, at)
-    if lead < 0x80:
-        return lead, 1
     size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
     point = lead & (0x7F >> size)
     for k in range(1, size):
@@ -68,25 +66,43 @@ def _put(target: Bytes, to: int, source: Bytes, at: int, size: int) -> int:
     return to + size
 
 
+@part
+def _row(points: Ints, point: int) -> int:
+    """Where the emoji stands in the list, or -1."""
+    low, high = 0, points.size
+    while low < high:
+        middle = (low + high) // 2
+        if points[middle] < point:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < points.size and points[low] == point else -1
+
+
+@part
+def _spell_one(data: Bytes, at: int, end: int, known: Spellings, target: Bytes, to: int) -> int:
+    begin = at
+    while at < end:
+        run = at
+        while run < end and byte_at(data, run) < 0x80:
+            run += 1
+        to = _put(target, to, data, at, run - at)
+        at = run
+        if at < end:
+            point, size = _point(data, at)
+            row = _row(known.points, point)
+            if row < 0:
+                to = _put(target, to, data, at, size)
+            else:
+                # Words are set off by a space before them, but by none after.
+                if at > begin and byte_at(data, at - 1) != _SPACE:
+                    to = _put(target, to, known.text, 0, 1)
+                to = _put(target, to, known.text, known.bounds[row], known.bounds[row + 1] - known.bounds[row])
+            at += size
+    return to
+
+
 @compiled(types.void(BYTES, _INTS, _INTS, _SPELLINGS, types.uint8[::1], types.int64[::1]))
 def _spell(data: Bytes, starts: Ints, ends: Ints, known: Spellings, target: Bytes, bounds: Ints) -> None:
-    to = 0
     for text in range(starts.size):
-        at = starts[text]
-        # Words are set off by a space before them, but by none after.
-        apart = True
-        while at < ends[text]:
-            point, size = _point(data, at)
-            row = np.searchsorted(known.points, point) if point >= 0x80 else known.points.size
-            if row < known.points.size and known.points[row] == point:
-                if not apart:
-                    if target.size:
-                        target[to] = _SPACE
-                    to += 1
-                to = _put(target, to, known.text, known.bounds[row], known.bounds[row + 1] - known.bounds[row])
-                apart = False
-            else:
-                to = _put(target, to, data, at, size)
-                apart = point == _SPACE
-            at += size
-        bounds[text + 1] = to
+        bounds[text + 1] = _spell_one(data, starts[text], ends[text], known, target, bounds[text])

@@ -12,26 +12,11 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
-from cauce.scan.vector import Bytes
+from cauce.scan.vector import _I8, _I64, _LANES, Bytes, _lanes_at, _pointer, _splat
 
-_make_array: Any = make_array
 _intrinsic: Any = intrinsic
-_I8, _I64 = ir.IntType(8), ir.IntType(64)
-_LANES = ir.VectorType(_I8, 64)
 _CASE_BIT = 0x20
-
-
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any, pointee: Any) -> Any:
-    data = _make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), pointee.as_pointer())
-
-
-def _splat(builder: Any, byte: Any) -> Any:
-    one = builder.insert_element(ir.Constant(_LANES, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 64), None)
-    return builder.shuffle_vector(one, ir.Constant(_LANES, ir.Undefined), everywhere)
 
 
 def _between(builder: Any, lanes: Any, low: Any, high: Any) -> Any:
@@ -41,7 +26,7 @@ def _between(builder: Any, lanes: Any, low: Any, high: Any) -> Any:
 
 def _range_mask(typing: Any, buffer: Any, at: Any, low: Any, high: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lanes = builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], _LANES), align=1)
+        lanes = _lanes_at(context, builder, signature.args[0], args[0], args[1])
         return builder.bitcast(_between(builder, lanes, args[2], args[3]), _I64)
 
     return types.uint64(buffer, types.int64, types.uint8, types.uint8), codegen
@@ -49,7 +34,7 @@ def _range_mask(typing: Any, buffer: Any, at: Any, low: Any, high: Any) -> Any:
 
 def _lower_block(typing: Any, target: Any, source: Any, at: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lanes = builder.load(_pointer(context, builder, signature.args[1], args[1], args[2], _LANES), align=1)
+        lanes = _lanes_at(context, builder, signature.args[1], args[1], args[2])
         capital = _between(builder, lanes, ir.Constant(_I8, ord("A")), ir.Constant(_I8, ord("Z")))
         bit = builder.select(capital, _splat(builder, ir.Constant(_I8, _CASE_BIT)), ir.Constant(_LANES, None))
         to = _pointer(context, builder, signature.args[0], args[0], ir.Constant(_I64, 0), _LANES)

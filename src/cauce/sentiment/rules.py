@@ -25,7 +25,7 @@ BUT, SO, THIS, NEVER, WITHOUT, LEAST, AT, VERY, OR, NOR, OF = range(CONTRACTION 
 RULE_LEXICAL_WORDS = ("no", "kind", "doubt")
 NO, KIND, DOUBT = range(LEXICAL, LEXICAL + len(RULE_LEXICAL_WORDS))
 NO_WORD = 0x7FFF
-"""Stands third in a phrase of two words: no word has this number, not even an unrules one."""
+"""Stands third in a phrase of two words: no word has this number, not even an unknown one."""
 
 _NUMBER = CAPITAL - 1
 _BOOST_OF_CAPITALS, _NEGATION = 0.733, -0.74

@@ -15,8 +15,8 @@ from cauce.sentiment.rules import Rules
 if TYPE_CHECKING:
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
-_TURNS = 32
-"""More than any bucket needs: more than half of the slots stay free, so few tries fail."""
+_TURNS = 16
+"""More than any bucket of this lexicon needs: most slots stay free, so that few tries fail."""
 
 
 @lru_cache(maxsize=1)
@@ -93,12 +93,18 @@ def _placed(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint8], NDArray[np.uin
     taken: set[int] = set()
     # The fullest buckets choose first, while there is most room.
     for bucket, rows in sorted(buckets.items(), key=lambda item: -len(item[1])):
-        tries = ({slot[row] for row in rows} for slot in choices)
-        fitting = (turn for turn, places in enumerate(tries) if len(places) == len(rows) and not places & taken)
-        turns[bucket] = turn = next(fitting)
+        turns[bucket] = turn = _fitting(choices, rows, taken)
         taken.update(choices[turn][row] for row in rows)
     slots[slot_of(hashes, turns[bucket_of(hashes)].astype(np.uint64))] = words
     return turns, slots
+
+
+def _fitting(choices: list[list[int]], rows: list[int], taken: set[int]) -> int:
+    for turn, slot in enumerate(choices):
+        places = {slot[row] for row in rows}
+        if len(places) == len(rows) and taken.isdisjoint(places):
+            return turn
+    raise AssertionError("no turn parts the words of a bucket")
 
 
 def _classes() -> NDArray[np.uint8]:

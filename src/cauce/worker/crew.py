@@ -24,6 +24,8 @@ class Crew:
     root: Path
     size: int
     durability: Durability = "process"
+    journal: bool = True
+    attempts: int = 3
     pids: dict[int, int] = field(default_factory=dict)
     restarts: int = 0
     events: list[Event] = field(default_factory=list)
@@ -32,7 +34,8 @@ class Crew:
     _errors_in_a_row: int = 0
 
     def start(self) -> None:
-        arguments = [str(self.root), str(self.size), self.durability, str(os.getpid())]
+        noting = "journal" if self.journal else "no-journal"
+        arguments = [str(self.root), str(self.size), self.durability, noting, str(self.attempts), str(os.getpid())]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "cauce.worker.nursery", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

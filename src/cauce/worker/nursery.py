@@ -26,6 +26,7 @@ from cauce.fabric.contract import Durability
 from cauce.fabric.files import FilesFabric
 from cauce.worker.events import EXIT_FAILED, Event
 from cauce.worker.process import die_with_parent, work
+from cauce.worker.tasks import Limits
 
 RESTART_PAUSES_S = (0.0, 0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … restart of a worker that has died soon after its start."""
@@ -44,7 +45,8 @@ class _Child:
 
 
 class Nursery:
-    def __init__(self, root: Path, workers: int, durability: Durability) -> None:
+    def __init__(self, root: Path, workers: int, durability: Durability, limits: Limits) -> None:
+        self._limits = limits
         self._root = root
         self._durability = durability
         self._children = [_Child(number) for number in range(workers)]
@@ -90,7 +92,7 @@ class Nursery:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 die_with_parent(parent)
                 os.close(0)
-                code = work(FilesFabric(self._root, durability=self._durability), str(child.number))
+                code = work(FilesFabric(self._root, durability=self._durability), str(child.number), self._limits)
             finally:
                 sys.stderr.flush()
                 # Not a normal exit: what the nursery loaded is not this process's to take down.
@@ -119,10 +121,11 @@ def _tell(event: Event) -> None:
 
 
 def main() -> int:
-    root, workers, durability, parent = sys.argv[1:5]
+    root, workers, durability, noting, attempts, parent = sys.argv[1:7]
     setproctitle(f"cauce nursery {root}")
     die_with_parent(int(parent))
-    return Nursery(Path(root), int(workers), "power" if durability == "power" else "process").run()
+    limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts))
+    return Nursery(Path(root), int(workers), "power" if durability == "power" else "process", limits).run()
 
 
 if __name__ == "__main__":

@@ -31,13 +31,14 @@ from cauce.worker.topology import TaskSpec, Topology
 class Limits:
     """`read_bytes` of a log are taken in one step. A fold snapshots after reading `snapshot_bytes`, or as much as
     its state holds if that is more: a restart reads at most that again. Work on one thing may end in the death of
-    its worker fewer than `lethal_attempts` times."""
+    its worker fewer than `lethal_attempts` times. Without a `journal` a lane starts over after a death."""
 
     read_bytes: int = 8 << 20
     snapshot_bytes: int = 32 << 20
     page_rows: int = 10_000
     record_rows: int = 250_000
     lethal_attempts: int = 3
+    journal: bool = True
 
 
 ROWS_PER_PART_BITS = 32
@@ -103,7 +104,7 @@ class Task:
     def __init__(self, context: JobContext, spec: TaskSpec) -> None:
         self.context = context
         self.spec = spec
-        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number)
+        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, context.limits.journal)
         edges = context.topology.plan.edges
         self.intakes = {number: context.intake(edges[number], spec.index) for number in spec.stage.receives}
         self.past: Past | None = None

@@ -1,0 +1,45 @@
+"""Real processes, really killed and paused, over and over: the answers equal the oracle's, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cauce.chaos.run import Chaos, Done
+from cauce.datasets.synth import generate
+from tests.oracle.api import answer
+
+pytestmark = pytest.mark.slow
+
+KILLS, PAUSES = 14, 4
+"""For each of the four datasets."""
+
+SCALES = {"books": 0.004, "movies": 0.01, "flights": 0.0005, "coffee": 0.004}
+MOST_RUNS = 12
+
+
+def read_answers(out: Path) -> dict[str, bytes]:
+    return {path.stem: path.read_bytes() for path in out.glob("*.csv")}
+
+
+@pytest.mark.parametrize("dataset", SCALES)
+def test_kills_and_pauses_change_no_byte(dataset: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    generate(dataset, data, scale=SCALES[dataset], seed=5)
+    wanted = answer(dataset, data)
+    hit: list[Done] = []
+    for run in range(MOST_RUNS):
+        out = tmp_path / f"out{run}"
+        arguments = [dataset, "--data", str(data), "--out", str(out), "--part-bytes", "100000", "--workers", "2"]
+        chaos = Chaos(arguments, every_s=0.15, seed=run, tell=lambda line: None)
+        chaos.play()
+        hit += chaos.done
+        assert read_answers(out) == wanted
+        kills = [each for each in hit if each.what == "kill"]
+        if len(kills) >= KILLS and len(hit) - len(kills) >= PAUSES:
+            break
+    assert len(kills) >= KILLS
+    assert len(hit) - len(kills) >= PAUSES
+    struck = [each for each in kills if each.who.startswith("cauce worker")]
+    assert all(each.leases > 0 for each in struck), "a worker was killed that had no work"
