@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -33,15 +34,22 @@ def warn(message: str) -> None:
 def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
     """The first rows of an answer, printed as its CSV would print them."""
     table = Table(header_style="bold cyan", expand=False)
-    texts = []
-    for name, output in columns.items():
-        right = head.schema[name].is_numeric()
-        table.add_column(
-            Text(name), justify="right" if right else "left", overflow="ellipsis", no_wrap=True, max_width=48
-        )
-        texts.append(output.text(head[name]).fill_null("").to_list())
-    for row in zip(*texts, strict=True):
-        table.add_row(*(Text(cell.replace("\n", "⏎")) for cell in row))
+    texts = {
+        name: [text.replace("\n", "⏎") for text in output.text(head[name]).fill_null("")]
+        for name, output in columns.items()
+    }
+    numbers = {name for name in columns if head.schema[name].is_numeric()}
+    widths = {name: max(map(cell_len, [name, *texts[name]])) for name in columns}
+    # Numbers are shown whole; texts share what room is left.
+    room = console.width - sum(widths[name] for name in numbers) - 3 * len(columns) - 1
+    share = max(room // max(len(columns) - len(numbers), 1), 8)
+    for name in columns:
+        if name in numbers:
+            table.add_column(Text(name), justify="right", no_wrap=True, min_width=widths[name])
+        else:
+            table.add_column(Text(name), overflow="ellipsis", no_wrap=True, max_width=min(48, max(share, len(name))))
+    for row in zip(*texts.values(), strict=True):
+        table.add_row(*map(Text, row))
     more = rows - head.height
     table.caption = (
         "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}" + (f", {more:,} not shown" if more > 0 else "")

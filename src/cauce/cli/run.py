@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cauce.cli.output import answer_table, check_out, console, size, warn
 from cauce.cli.progress import Bars
-from cauce.errors import UnknownName, UsageError
+from cauce.errors import JobFailed, UnknownName, UsageError
 from cauce.fabric.contract import Durability
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
@@ -48,7 +48,7 @@ def run_command(
     started = time.monotonic()
     check_out(out)
     checked = _format(form)
-    fresh = not out.exists()
+    made = next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
     folder = WorkFolder(work or out / WORK)
     crew = Crew(folder.path, workers, durability, journal, attempts)
     # Started before anything else: the workers load while we do.
@@ -59,17 +59,22 @@ def run_command(
                 dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, folder, crew
             )
     except UsageError:
-        crew.stop()
+        crew.kill()
         folder.remove()
-        if fresh:
-            shutil.rmtree(out, ignore_errors=True)
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+        raise
+    except JobFailed:
+        # Its end is known: there is nothing to go on with.
+        crew.kill()
+        folder.remove()
         raise
     except KeyboardInterrupt:
         crew.stop()
         warn(f"stopped. Run the same command again to go on where it was (its work is in {folder.path})")
         raise SystemExit(130) from None
     finally:
-        crew.stop()
+        crew.kill()
         folder.close()
     folder.remove()
     show(chosen, sink)

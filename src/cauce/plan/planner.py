@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cauce import __version__
 from cauce.errors import PlanError
 from cauce.operators.order import POSITION
 from cauce.plan import nodes
@@ -308,7 +309,9 @@ def _with_rejects(stages: list[Stage]) -> list[Stage]:
 
 
 def _digest(plan: Plan, salt: str) -> str:
-    lines = [salt, str(plan.partitions)]
+    lines = [__version__, salt, str(plan.partitions)]
+    for table in plan.tables:
+        lines.append(f"{table.name} {dict(table.columns)} {table.required} {table.delimiter} {table.null}")
     for stage in plan.stages:
         lines.append(f"{stage.name} {stage.level} {stage.partitions}")
         lines += [f"{edge.number} {edge.spread} {edge.keys} {edge.node.key}" for edge in stage.sends]

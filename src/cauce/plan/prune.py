@@ -40,6 +40,7 @@ def prune(node: nodes.Node, wanted: Wanted) -> nodes.Node:
             position = wanted & {POSITION}
             return nodes.Select(prune(child, roots(expressions) | position), expressions, bool(position))
         case nodes.Explode(child, column):
+            _no_position(wanted, "an explode")
             carried = tuple(sorted(wanted - {column}))
             return nodes.Explode(prune(child, wanted | {column}), column, carried)
         case nodes.Join():

@@ -51,6 +51,26 @@ def _expression(value: object) -> pl.Expr:
     return pl.col(value) if isinstance(value, str) else pl.lit(value)
 
 
+def _check_row_by_row(expressions: Sequence[pl.Expr]) -> None:
+    """An expression sees a part of the rows at a time: one that looks beyond its row would depend on the cut."""
+    for each in expressions:
+        if not _is_row_by_row(each):
+            raise PlanError(
+                f"{each} looks at more than one row; use group_by(...).agg(...), agg(...) or top_k(...) for that"
+            )
+
+
+def _is_row_by_row(expression: pl.Expr) -> bool:
+    meta = expression.meta
+    try:
+        if meta.undo_aliases().meta.is_literal():
+            return True
+        return meta.is_row_separable() and (meta.is_length_preserving() or not meta.root_names())
+    except pl.exceptions.PolarsError:
+        # A function in Python: only its author can know.
+        return True
+
+
 class Relation:
     """A bag of rows with named columns."""
 
@@ -64,16 +84,19 @@ class Relation:
     def filter(self, *predicates: pl.Expr) -> Relation:
         """Rows for which every predicate is true. They are tried in turn: put the cheap ones first."""
         self._check(name for each in predicates for name in each.meta.root_names())
+        _check_row_by_row(predicates)
         return Relation(nodes.Filter(self.node, predicates))
 
     def with_columns(self, **named: Any) -> Relation:
         expressions = _expressions((), named)
         self._check(name for each in expressions for name in each.meta.root_names())
+        _check_row_by_row(expressions)
         return Relation(nodes.WithColumns(self.node, expressions))
 
     def select(self, *columns: IntoExpr, **named: Any) -> Relation:
         expressions = _expressions(columns, named)
         self._check(name for each in expressions for name in each.meta.root_names())
+        _check_row_by_row(expressions)
         return Relation(nodes.Select(self.node, expressions))
 
     def explode(self, column: str) -> Relation:

@@ -42,7 +42,7 @@ UNKNOWN, CONTRACTION = 0, 1
 CAPITAL = 0x8000
 """Added to the number of a word in capitals."""
 GAP = 3
-"""How many untable words stand before the first text, between two, and after the last."""
+"""How many unknown words stand before the first text, between two, and after the last."""
 
 KEY_BYTES = 23
 """The longest word of the table: a key's last byte is the word's length, so that NUL bytes are no padding."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
@@ -11,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cauce.plan.outputs import Output
+from cauce.plan.outputs import Output, PlainOutput
 
 Format = Literal["csv", "json", "parquet", "arrow"]
 FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "arrow")
@@ -30,7 +31,7 @@ def open_answer(path: Path, columns: Mapping[str, Output], form: Format) -> Answ
         case "csv":
             return _Csv(path, columns)
         case "json":
-            return _Json(path)
+            return _Json(path, columns)
         case "parquet":
             return _Parquet(path, columns)
         case "arrow":
@@ -76,7 +77,8 @@ class _Csv:
 class _Json:
     """One array of objects, an object a line; exact numbers keep their digits."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, Output]) -> None:
+        self._plain = [name for name, output in columns.items() if isinstance(output, PlainOutput)]
         self._file = path.open("wb")
         self._encoder = msgspec.json.Encoder(decimal_format="number")
         self._first = True
@@ -84,6 +86,8 @@ class _Json:
 
     def page(self, frame: pl.DataFrame) -> None:
         for row in frame.iter_rows(named=True):
+            for name in self._plain:
+                row[name] = _without_zeros(row[name])
             self._file.write(b"\n" if self._first else b",\n")
             self._file.write(self._encoder.encode(row))
             self._first = False
@@ -91,6 +95,13 @@ class _Json:
     def close(self) -> None:
         self._file.write(b"\n]\n")
         self._file.close()
+
+
+def _without_zeros(number: Decimal | None) -> Decimal | None:
+    if number is None:
+        return None
+    text = f"{number:f}"
+    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def _schema(columns: Mapping[str, Output]) -> pa.Schema:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from cauce.errors import JobFailed
+from cauce.errors import FabricError, FabricFull
 from cauce.fabric.contract import Durability
 from cauce.worker.events import EXIT_FULL, GRACE_S, Event
 
@@ -77,13 +77,15 @@ class Crew:
             self.pids[event.worker] = event.pid
             return
         if event.code == EXIT_FULL:
-            raise JobFailed(
+            raise FabricFull(
                 f"no space left for the work files in {self.root}: free some, or name a roomier folder with --work, "
                 "then run the same command again; it goes on where it was"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
         if self._errors_in_a_row >= HOPELESS_EXITS:
-            raise JobFailed(f"the workers give up one after the other (exit code {event.code}); their words are above")
+            raise FabricError(
+                f"the workers give up one after the other (exit code {event.code}); their words are above"
+            )
 
     def stop(self) -> None:
         """Workers finish their step and give their leases back; one that does not in time is killed."""
@@ -97,6 +99,14 @@ class Crew:
             self._process.wait()
         self._close()
         self._process = None
+
+    def kill(self) -> None:
+        """Ends the workers at once: for when there is nothing left for them to do."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._close()
+            self._process = None
 
     def _close(self) -> None:
         assert self._process is not None
