@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.measure import report, side_by_side, warm
 
 QUERIES = "q1,q2,q3,q4"
+CAUCE = [sys.executable, "-m", "cauce", "run", "books"]
 
 
 def main() -> None:
@@ -28,8 +29,7 @@ def main() -> None:
         data = str(arguments.data)
         commands = {
             "DuckDB": [sys.executable, "-m", "bench.peers.duckdb_books", data, str(theirs)],
-            "Cauce": [sys.executable, "-m", "cauce", "run", "books", "--data", data, "--out", str(ours)]
-            + ["--queries", QUERIES],
+            "Cauce": [*CAUCE, "--data", data, "--out", str(ours), "--queries", QUERIES],
         }
         warm(arguments.data)
         results = side_by_side(commands, arguments.rounds)

@@ -51,7 +51,9 @@ def _once(name: str, command: Sequence[str], into: Measured) -> None:
         into.wall_s.append(time.monotonic() - started)
         if process.returncode != 0:
             said.seek(0)
-            raise RuntimeError(f"{name} failed with {process.returncode}: {said.read().decode(errors='replace')[-2000:]}")
+            raise RuntimeError(
+                f"{name} failed with {process.returncode}: {said.read().decode(errors='replace')[-2000:]}"
+            )
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     into.cpu_s.append(used)

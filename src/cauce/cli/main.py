@@ -11,7 +11,7 @@ import typer
 
 from cauce import __version__
 from cauce.cli.chaos import app as chaos_app
-from cauce.cli.output import console, fail, warn
+from cauce.cli.output import fail, warn
 from cauce.errors import CauceError, JobFailed, UsageError
 
 app = typer.Typer(
@@ -180,10 +180,7 @@ def entry() -> None:
         code = 1
     else:
         code = 0
-    console.file.flush()
-    sys.stderr.flush()
-    # Taking the interpreter down in good order costs a third of a second, and there is nothing left to save.
-    os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from cauce.plan.outputs import Output
 
+SHORTEST_TEXT, LONGEST_TEXT = 8, 48
+
 console = Console(highlight=False, soft_wrap=False)
 errors = Console(stderr=True, highlight=False)
 
@@ -42,12 +44,12 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     widths = {name: max(map(cell_len, [name, *texts[name]])) for name in columns}
     # Numbers are shown whole; texts share what room is left.
     room = console.width - sum(widths[name] for name in numbers) - 3 * len(columns) - 1
-    share = max(room // max(len(columns) - len(numbers), 1), 8)
+    limit = _fitting([widths[name] for name in columns if name not in numbers], room)
     for name in columns:
         if name in numbers:
             table.add_column(Text(name), justify="right", no_wrap=True, min_width=widths[name])
         else:
-            table.add_column(Text(name), overflow="ellipsis", no_wrap=True, max_width=min(48, max(share, len(name))))
+            table.add_column(Text(name), overflow="ellipsis", no_wrap=True, max_width=max(limit, len(name)))
     for row in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, row))
     more = rows - head.height
@@ -57,6 +59,14 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     table.caption_justify = "left"
     # Not as the table's own title: that is broken at the width of the table, in the middle of a name if need be.
     return Group(Text(title, style="bold"), table)
+
+
+def _fitting(widths: list[int], room: int) -> int:
+    """The largest width that no column may exceed so that all of them fit; a few characters at least."""
+    for limit in range(LONGEST_TEXT, SHORTEST_TEXT, -1):
+        if sum(min(width, limit) for width in widths) <= room:
+            return limit
+    return SHORTEST_TEXT
 
 
 def check_out(out: Path) -> None:

@@ -54,12 +54,18 @@ class _Job:
     position: Position = field(default_factory=dict)
     over: bool = False
 
-    def room(self, queue: str) -> bool:
-        """Whether to take more without being idle: one lane at a time, and a fair share of the folds."""
+    def share(self, queue: str) -> int:
+        """How many to hold unless idle: one lane, since only one can be worked on, and a fair part of the folds."""
         if queue == SOURCES:
-            return not self.held[SOURCES]
+            return 1
         folds = len(self.context.topology.queue(FOLDS))
-        return len(self.held[FOLDS]) < -(-folds // max(self.manifest.workers, 1))
+        return -(-folds // max(self.manifest.workers, 1))
+
+    def beyond_share(self, queue: str) -> list[_Held]:
+        """What was taken when idle and can go to others at no cost. The first ones stay: later ones may wait for
+        them."""
+        ordered = sorted(self.held[queue], key=lambda held: held.task.spec.number)
+        return [held for held in ordered[self.share(queue) :] if held.task.fresh]
 
 
 class Worker:
@@ -85,6 +91,8 @@ class Worker:
                 return True
         moved, self._moved = self._moved, False
         self._look()
+        if moved:
+            self._shed()
         took = self._take_all(idle=not moved)
         self._round = [
             (job, queue, held) for job in self._jobs.values() for queue in (FOLDS, SOURCES) for held in job.held[queue]
@@ -172,12 +180,20 @@ class Worker:
         context = JobContext(self._fabric, name, Topology(plan, manifest.lanes), self._buffer, self._limits)
         self._jobs[name] = _Job(manifest, context)
 
+    def _shed(self) -> None:
+        """With work at hand, lets go of what others could be doing."""
+        for job in self._jobs.values():
+            for queue in (SOURCES, FOLDS):
+                for held in job.beyond_share(queue):
+                    job.held[queue].remove(held)
+                    held.lease.give_back()
+
     def _take_all(self, *, idle: bool) -> bool:
         """At most one lease from each queue of each job; beyond our share only when nothing else can be done."""
         took = False
         for name, job in self._jobs.items():
             for queue in (SOURCES, FOLDS):
-                if job.over or not (idle or job.room(queue)):
+                if job.over or not (idle or len(job.held[queue]) < job.share(queue)):
                     continue
                 lease = self._fabric.take(name, queue)
                 if lease is not None:

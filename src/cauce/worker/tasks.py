@@ -113,7 +113,6 @@ class Task:
         if self.past is None:
             self.past = self.journal.past()
             self.restore(self.past)
-            return Step.PROGRESS
         open_sides = [intake for intake in self.intakes.values() if not intake.complete]
         if open_sides:
             # All of them, so that one that stands still does not hide what has come for the others.
@@ -121,6 +120,11 @@ class Task:
             self.sides_moved()
             return Step.PROGRESS if any(moved) else Step.WAITING
         return self.work(self.past)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether another could take it up without reading anything again."""
+        return all(not intake.position for intake in self.intakes.values() if intake.edge.spread != "broadcast")
 
     def waits_for(self) -> str | None:
         for intake in self.intakes.values():
