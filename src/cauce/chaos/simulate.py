@@ -159,18 +159,26 @@ def _inline(part: Part) -> Part:
 
 
 class Answers:
-    """Pages as CSV text, to be compared."""
+    """All pages and rejects of a run, to be compared as CSV text."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.text: dict[str, str] = dict.fromkeys([*plan.results, "rejects"], "")
+        self.begin()
+
+    def begin(self) -> None:
+        self._pages: dict[str, list[pl.DataFrame]] = {query: [] for query in self._plan.results}
+        self._rejects: list[pl.DataFrame] = []
 
     def page(self, query: str, frame: pl.DataFrame) -> None:
-        self.text[query] += csv_text(frame, self._plan.results[query].columns)
+        self._pages[query].append(frame)
 
     def rejects(self, frame: pl.DataFrame) -> None:
-        lines = (self.text["rejects"] + csv_text(frame)).splitlines(keepends=True)
-        self.text["rejects"] = "".join(sorted(lines))
+        self._rejects.append(frame)
+
+    def text(self) -> dict[str, str]:
+        results = self._plan.results
+        texts = {query: csv_text(pl.concat(pages), results[query].columns) for query, pages in self._pages.items()}
+        return texts | {"rejects": csv_text(pl.concat(self._rejects).sort(pl.all()))}
 
 
 class SayParts:
@@ -298,7 +306,7 @@ def _play(
 
     def reader(fabric: MemoryFabric) -> Steps:
         # A reader that begins again reads all pages again.
-        answers.text = dict.fromkeys(answers.text, "")
+        answers.begin()
         return Collect(fabric, JOB, topology, answers)
 
     client = Process("client", lambda fabric: SayParts(fabric, chosen, topology, rng))
@@ -313,11 +321,11 @@ def _play(
         try:
             _turn(chosen_process, store, rng, chances, log, faults)
         except CauceError as problem:
-            return answers.text, f"{type(problem).__name__}: {problem}", turn
+            return {}, f"{type(problem).__name__}: {problem}", turn
         if isinstance(collector.body, Collect) and collector.body.complete:
-            return answers.text, _leftovers(store, topology, crew, rng, chances, log), turn
+            return answers.text(), _leftovers(store, topology, crew, rng, chances, log), turn
     waiting = collector.body.waits_for() if isinstance(collector.body, Collect) else "the reader"
-    return answers.text, f"hangs after {MOST_TURNS} turns: {waiting}", MOST_TURNS
+    return {}, f"hangs after {MOST_TURNS} turns: {waiting}", MOST_TURNS
 
 
 def _turn(
