@@ -29,7 +29,8 @@ def run(
     import os
 
     from cauce.datasets import load
-    from cauce.worker.job import prepare, run_in_memory
+    from cauce.worker.job import prepare
+    from cauce.worker.run import run_for_answers
 
-    prepared = prepare(load(dataset), Path(data), queries, parameters, partitions or os.cpu_count() or 1)
-    return run_in_memory(prepared)
+    cores = os.cpu_count() or 1
+    return run_for_answers(prepare(load(dataset), Path(data), queries, parameters, partitions or cores), cores)

@@ -124,9 +124,10 @@ def test_a_stream_may_come_in_chunks_of_any_size() -> None:
         assert list(cut_stream(iter(chunks), delimiter=",", part_bytes=1)) == expected
 
 
-def test_any_cut_gives_what_the_whole_gives() -> None:
-    rng = random.Random(4)
-    for _ in range(600):
+@pytest.mark.parametrize("rounds", [60, pytest.param(600, marks=pytest.mark.slow)])
+def test_any_cut_gives_what_the_whole_gives(rounds: int) -> None:
+    rng = random.Random(rounds)
+    for _ in range(rounds):
         data = b"x,y\n" + random_body(rng, 80)
         limit = rng.choice([QUOTED_LIMIT, 5, 70])
         whole = reference(data, limit=limit)

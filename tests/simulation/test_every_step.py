@@ -8,8 +8,8 @@ import pytest
 
 from cauce.chaos.simulate import simulate_crash_at
 
-FEW = [("movies", "q1"), ("coffee", "q3")]
-MORE = [("books", "q4"), ("movies", "q3"), ("flights", "q4"), ("coffee", "q4")]
+FEW = [("movies", "q1")]
+MORE = [("coffee", "q3"), ("books", "q4"), ("movies", "q3"), ("flights", "q4"), ("coffee", "q4")]
 
 
 def crash_everywhere(dataset: str, query: str) -> set[str]:

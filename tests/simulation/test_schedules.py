@@ -29,6 +29,7 @@ def test_a_schedule_has_faults_and_is_the_same_each_time() -> None:
     assert (first.faults, first.turns, first.problem) == (second.faults, second.turns, second.problem)
 
 
+@pytest.mark.slow
 def test_all_kinds_of_faults_happen() -> None:
     told = "\n".join(fault for seed in range(100, 160) for fault in simulate(seed).faults)
     for kind in ("dies before", "dies after", "dies while writing", "no confirmation", "disk full", "is paused"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import traceback
 from pathlib import Path
 
 from cauce.errors import PlanError, UnknownName
@@ -25,8 +26,21 @@ def load(name: str) -> Dataset:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except PlanError as problem:
+        raise PlanError(f"{path}: {problem}") from problem
+    except Exception as problem:
+        raise PlanError(f"{path}{_line_in(path, problem)}: {type(problem).__name__}: {problem}") from problem
     return _dataset_of(module, name)
+
+
+def _line_in(path: Path, problem: Exception) -> str:
+    """Where in the user's file it went wrong."""
+    if isinstance(problem, SyntaxError):
+        return f", line {problem.lineno}"
+    frames = [each for each in traceback.extract_tb(problem.__traceback__) if each.filename == str(path)]
+    return f", line {frames[-1].lineno}" if frames else ""
 
 
 def _dataset_of(module: object, name: str) -> Dataset:

@@ -171,11 +171,10 @@ class MemoryFabric:
         step = "done" if finished else "give back"
         self._faults.before(step, f"{job}/{key[1]}")
         held = self._store.jobs.get(job)
-        if held is not None:
+        if held is not None and held.holders.get(key) is self:
+            del held.holders[key]
             if finished:
                 held.finished.add(key)
-            if held.holders.get(key) is self:
-                del held.holders[key]
         self._faults.after(step, f"{job}/{key[1]}")
 
     def delete_job(self, job: str) -> None:

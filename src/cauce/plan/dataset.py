@@ -12,7 +12,7 @@ from cauce.errors import PlanError, UnknownName
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Plan
 from cauce.plan.planner import PlannedQuery, make_plan
-from cauce.plan.relation import Relation, Table
+from cauce.plan.relation import Relation, Table, check_name
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Dataset:
 
         def add(declare: Callable[..., Relation]) -> Callable[..., Relation]:
             name = declare.__name__
+            check_name("query", name)
             if name in self.queries:
                 raise PlanError(f"dataset {self.name} declares {name} twice")
             question = " ".join((inspect.getdoc(declare) or "").split())
@@ -95,6 +96,14 @@ class Dataset:
         planned = []
         for query in self.choose(queries):
             takes = inspect.signature(query.declare).parameters
-            relation = query.declare(**{name: value for name, value in settled.items() if name in takes})
+            unknown = [name for name in takes if name not in settled]
+            if unknown:
+                raise PlanError(
+                    f"{self.name}.{query.name} takes {', '.join(unknown)}, which is no parameter of {self.name}"
+                )
+            try:
+                relation = query.declare(**{name: value for name, value in settled.items() if name in takes})
+            except PlanError as problem:
+                raise PlanError(f"{self.name}.{query.name}: {problem}") from problem
             planned.append(PlannedQuery(query.name, relation, query.columns))
         return make_plan(self.name, planned, partitions, salt=f"{self.version} {sorted(settled.items())}")

@@ -5,6 +5,7 @@ Every method returns a new relation and computes nothing. Expressions are Polars
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -199,8 +200,18 @@ class Table(Relation):
         missing = [each for each in required if each not in made]
         if missing:
             raise PlanError(f"table {name}: required names no column of it: {_list(missing)}")
+        check_name("table", name)
         self.spec = TableSpec(name, patterns, made, tuple(required), delimiter, null, small)
         super().__init__(nodes.Scan(self.spec))
+
+
+def check_name(what: str, name: str) -> None:
+    """Names become names of logs and files: they are kept to what every store takes."""
+    if not _NAME.fullmatch(name):
+        raise PlanError(f"{what} {name!r}: a name has letters, digits, _ and -, and at most 60 of them")
+
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,59}")
 
 
 class Grouped:

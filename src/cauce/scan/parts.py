@@ -185,6 +185,8 @@ def _ranges(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]
         weight = each.end - each.start
         yield Part(0, file, header.cells, each.first_line, each.start, each.end, weight=weight)
         empty = False
+    if os.path.getsize(file.path) != file.bytes:
+        raise JobFailed(f"{file.path} changed while it was read: start again when nobody writes to it")
     if empty:
         yield Part(0, file, header.cells, header.lines + 1, header.end, header.end)
 

@@ -33,6 +33,9 @@ class Kind(IntEnum):
     """In a job's own log: its end, and why."""
 
 
+_KINDS = frozenset(Kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     kind: Kind
@@ -61,6 +64,8 @@ def load(data: bytes | memoryview, where: str) -> Record:
     version, kind, _, producer, seq, digest = _HEADER.unpack_from(data)
     if version != VERSION:
         raise CorruptRecord(f"{where}: record version {version}, this program reads {VERSION}")
+    if kind not in _KINDS:
+        raise CorruptRecord(f"{where}: no kind of record has the number {kind}")
     body = bytes(data[_HEADER.size :])
     if digest_of(body) != digest:
         raise CorruptRecord(f"{where}: the content of record {producer}/{seq} does not match its digest")

@@ -134,7 +134,8 @@ class Worker:
             self._fail(job, held, problem)
             return True
         except Exception as problem:  # noqa: BLE001  (whatever a query or a library raises ends its job, not ours)
-            told = JobFailed(f"{held.task.spec}: {type(problem).__name__}: {problem}")
+            # In one line: a library's words may come with a drawing of the expression.
+            told = JobFailed(f"{held.task.spec}: {type(problem).__name__}: {' '.join(str(problem).split())}")
             self._fail(job, held, told)
             return True
         return outcome is not Step.WAITING

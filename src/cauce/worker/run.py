@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from cauce.errors import JobFailed
 from cauce.fabric.contract import Durability
@@ -18,8 +20,11 @@ from cauce.wire.manifest import Manifest
 from cauce.worker.client import Collect, Sink, Upload, Watch, create
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
-from cauce.worker.job import Prepared
+from cauce.worker.job import Answers, Memory, Prepared, Silent, run_in_memory
 from cauce.worker.topology import Topology
+
+LITTLE_BYTES = 32 << 20
+"""Starting processes takes longer than reading this much."""
 
 PAUSE_S = 0.002
 STILL_S = 30.0
@@ -74,6 +79,23 @@ def run_with_workers(
         raise
     fabric.delete_job(job)
     fabric.close()
+
+
+def run_for_answers(prepared: Prepared, workers: int) -> Answers:
+    """The answers as frames: of little data in this process, of more with worker processes in a folder of their own."""
+    if sum(prepared.bytes.values()) < LITTLE_BYTES:
+        return run_in_memory(prepared)
+    sink = Memory()
+    with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
+        work = WorkFolder(Path(folder))
+        crew = Crew(work.path, workers)
+        crew.start()
+        try:
+            run_with_workers(prepared, work, crew, sink, Silent(), RunSettings(workers))
+        finally:
+            crew.kill()
+            work.close()
+    return sink.answers(prepared.plan)
 
 
 def _drive(upload: Upload, collect: Collect, crew: Crew, watch: Watch) -> None:
