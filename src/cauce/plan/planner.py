@@ -13,6 +13,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import polars as pl
+
 from cauce import __version__
 from cauce.errors import PlanError
 from cauce.operators.order import POSITION
@@ -309,7 +311,8 @@ def _with_rejects(stages: list[Stage]) -> list[Stage]:
 
 
 def _digest(plan: Plan, salt: str) -> str:
-    lines = [__version__, salt, str(plan.partitions)]
+    # Frames of another version of Polars may have other digests, so that its workers could not share a job.
+    lines = [__version__, pl.__version__, salt, str(plan.partitions)]
     for table in plan.tables:
         lines.append(f"{table.name} {dict(table.columns)} {table.required} {table.delimiter} {table.null}")
     for stage in plan.stages:

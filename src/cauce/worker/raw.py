@@ -6,8 +6,8 @@ import msgspec
 import polars as pl
 
 from cauce.scan.parts import Part, TableFile
-from cauce.wire.frames import dump_frame, load_frame
-from cauce.wire.records import CLIENT, Kind, Record, record
+from cauce.wire.frames import dump_frame, frame_digest, load_frame
+from cauce.wire.records import CLIENT, Kind, Record, digest_of, record
 
 _LENGTH_BYTES = 4
 
@@ -69,8 +69,9 @@ class Report(msgspec.Struct, frozen=True):
         return load_frame(self.rejects)
 
 
-def dump_report(rows: int, rejects: pl.DataFrame) -> bytes:
-    return msgspec.msgpack.encode(Report(rows, dump_frame(rejects)))
+def dump_report(producer: int, seq: int, rows: int, rejects: pl.DataFrame) -> Record:
+    body = msgspec.msgpack.encode(Report(rows, dump_frame(rejects)))
+    return record(Kind.DATA, producer, seq, body, digest_of(f"{rows} {frame_digest(rejects)}".encode()))
 
 
 def load_report(data: bytes) -> Report:

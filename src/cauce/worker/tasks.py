@@ -19,7 +19,7 @@ from cauce.fabric.contract import Fabric, Position
 from cauce.plan.evaluate import Received, answer, run_fold, run_part
 from cauce.plan.physical import Edge
 from cauce.scan.parts import Part
-from cauce.wire.frames import dump_frame
+from cauce.wire.frames import frame_record
 from cauce.wire.records import CLIENT, Kind, Record, record
 from cauce.worker.intake import Intake, Names
 from cauce.worker.journal import Journal, Past, give_up_if_lethal
@@ -143,7 +143,7 @@ class Task:
 
     def send(self, edge: Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
         log = self.context.topology.edge_log(edge, partition)
-        self.context.say(log, [record(Kind.DATA, self.spec.number, seq, dump_frame(frame))])
+        self.context.say(log, [frame_record(self.spec.number, seq, frame)])
 
     def send_end(self, edge: Edge, partition: int, count: int) -> None:
         log = self.context.topology.edge_log(edge, partition)
@@ -204,9 +204,9 @@ class SourceTask(Task):
         received = context.received(self.intakes)
         partitions = context.topology.plan.partitions
         if stage.report_rejects is not None:
-            report = dump_report(block.height, block.rejects(stage.report_rejects))
-            log = context.topology.reports_log(self._table)
-            context.say(log, [record(Kind.DATA, self.spec.number, part.seq, report)])
+            rejects = block.rejects(stage.report_rejects)
+            report = dump_report(self.spec.number, part.seq, block.height, rejects)
+            context.say(context.topology.reports_log(self._table), [report])
         sent = run_part(stage, received, block, part.seq << ROWS_PER_PART_BITS, partitions)
         for edge in stage.sends:
             for partition, frame in enumerate(sent[edge.number]):
@@ -271,7 +271,7 @@ class FoldTask(Task):
     def _send_pages(self, log: str, frame: pl.DataFrame) -> None:
         pages = _pieces(frame, self.context.limits.page_rows)
         for seq, page in enumerate(pages):
-            self.context.say(log, [record(Kind.DATA, self.spec.number, seq, dump_frame(page))])
+            self.context.say(log, [frame_record(self.spec.number, seq, page)])
         self.context.say(log, [record(Kind.END, self.spec.number, len(pages))])
 
 

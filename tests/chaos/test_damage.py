@@ -1,0 +1,219 @@
+"""Damage to the files of a run: it ends with the right bytes, or with a sentence that says what is broken, where."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cauce.chaos.processes import pause, resume
+from tests.chaos.conftest import QUERIES, Case
+from tests.chaos.damage import Frame, JobFiles, cut, files_of, flip, frames, frames_of, standing_still
+from tests.chaos.running import Run, answers, done_parts, journal_bytes, journals, kill_all
+from tests.cli.running import Outcome, cauce, written
+from tests.oracle.api import answer
+
+pytestmark = pytest.mark.slow
+
+SOME_BYTES = 16_000
+"""Of journals: the table of reviews is being read."""
+
+
+def catch(run: Run, work: Path) -> JobFiles:
+    run.until("work was noted", lambda: journal_bytes(work) > SOME_BYTES)
+    run.until("a worker held a lease", lambda: bool(run.workers()))
+    return files_of(work)
+
+
+def right_or_told(case: Case, outcome: Outcome, damaged: Path) -> None:
+    """The only two ends there may be."""
+    if outcome.code == 0:
+        assert answers(case.out) == case.wanted
+    else:
+        told(case, outcome, damaged)
+
+
+def told(case: Case, outcome: Outcome, damaged: Path) -> None:
+    assert outcome.code == 1, outcome.err
+    assert f"{damaged} at byte " in outcome.err or f"{damaged}: has " in outcome.err, outcome.err
+    assert "run the job again" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert answers(case.out) == {}
+
+
+def run_again(case: Case, *more: str) -> None:
+    outcome = cauce(case.folder, "run", *case.arguments(*more))
+    assert outcome.code == 0, outcome.err
+    assert answers(case.out) == case.wanted
+
+
+def of_journals(job: JobFiles) -> list[Path]:
+    return job.journals()
+
+
+def of_edges(job: JobFiles) -> list[Path]:
+    return job.inputs()
+
+
+def some_frame(logs: list[Path], rng: random.Random) -> Frame:
+    found = [frame for log in logs for frame in frames_of(log)]
+    assert found, "nothing to break"
+    return rng.choice(found)
+
+
+@pytest.mark.parametrize("logs", [of_journals, of_edges])
+def test_a_flipped_byte_changes_no_answer(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
+    rng = random.Random(1)
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        with standing_still(run):
+            frame = some_frame(logs(job), rng)
+            flip(frame, rng)
+        outcome = run.end()
+    right_or_told(case, outcome, frame.path)
+
+
+@pytest.mark.parametrize("logs", [of_journals, of_edges])
+def test_a_flipped_byte_that_is_read_again_is_told(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
+    rng = random.Random(2)
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        with standing_still(run) as workers:
+            frame = some_frame(logs(job), rng)
+            flip(frame, rng)
+            kill_all(workers)
+        outcome = run.end()
+    told(case, outcome, frame.path)
+    run_again(case)
+
+
+def test_a_flipped_byte_that_the_run_itself_reads_is_told(case: Case) -> None:
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        reports = job.log("reports-reviews")
+        assert pause(run.process.pid)
+        before = len(frames_of(reports))
+        # What comes from now on, the run has not read.
+        run.until("more was reported", lambda: len(frames_of(reports)) > before + 2)
+        with standing_still(run):
+            frame = max(frames_of(reports), key=lambda frame: (frame.path.stat().st_mtime_ns, frame.start))
+            flip(frame, random.Random(3))
+        resume(run.process.pid)
+        outcome = run.end()
+    told(case, outcome, frame.path)
+    run_again(case)
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_a_segment_cut_within_a_record_changes_no_answer(case: Case, kills: bool) -> None:
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        with standing_still(run) as workers:
+            last = some_frame(job.inputs(), random.Random(4))
+            cut(last.path, (last.start + last.end) // 2)
+            if kills:
+                kill_all(workers)
+        outcome = run.end()
+    if outcome.code == 0:
+        assert answers(case.out) == case.wanted
+    else:
+        assert outcome.code == 1, outcome.err
+        assert str(last.path.parent) in outcome.err, outcome.err
+        assert answers(case.out) == {}
+        run_again(case)
+
+
+def test_a_journal_that_is_cut_short_costs_work_and_no_answer(case: Case) -> None:
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        before = done_parts(journals(case.work))
+        with standing_still(run) as workers:
+            for journal in job.journals():
+                for segment in journal.iterdir():
+                    whole = frames(segment)
+                    cut(segment, (whole[0].start + whole[0].end) // 2)
+            assert done_parts(journals(case.work)) < before
+            kill_all(workers)
+        outcome = run.end()
+    assert outcome.code == 0, outcome.err
+    assert answers(case.out) == case.wanted
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_deleted_journals_cost_work_and_no_answer(case: Case, kills: bool) -> None:
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        with standing_still(run) as workers:
+            deleted = job.journals()
+            assert any(frames_of(each) for each in deleted)
+            for journal in deleted:
+                shutil.rmtree(journal)
+            if kills:
+                kill_all(workers)
+        outcome = run.end()
+    assert outcome.code == 0, outcome.err
+    assert answers(case.out) == case.wanted
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+def test_an_input_that_shrinks_is_told(case: Case, share: float) -> None:
+    shutil.copytree(case.data, case.folder / "data")
+    arguments = [*case.arguments(), "--data", "data"]
+    reviews = case.folder / "data/Books_rating.csv"
+    size = reviews.stat().st_size
+    with Run(case.folder, *arguments) as run:
+        catch(run, case.work)
+        with standing_still(run):
+            cut(reviews, int(size * share))
+        outcome = run.end()
+    assert reviews.stat().st_size < size
+    assert "Traceback" not in outcome.err
+    if outcome.code == 0:
+        assert answers(case.out) in (case.wanted, answer("books", case.folder / "data", QUERIES))
+    else:
+        assert outcome.code == 1
+        assert "Books_rating.csv" in outcome.err
+        assert "unchanged file" in outcome.err
+        assert answers(case.out) == {}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "small", str(disk)]
+    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_full_disk_is_told_and_with_more_room_the_run_goes_on(case: Case, small_disk: Path) -> None:
+    work = small_disk / "work"
+    outcome = cauce(case.folder, "run", *case.arguments("--work", str(work)))
+    assert os.statvfs(small_disk).f_bavail < 16, "the disk was not full"
+    assert outcome.code == 1, outcome.err
+    assert f"no space left for the work files in {work}" in outcome.err or f"no room left in {work}" in outcome.err
+    assert "free some" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert written(case.out) == []
+    done = done_parts(journals(work))
+    assert done
+    subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
+    with Run(case.folder, *case.arguments("--work", str(work))) as run:
+        run.until("work was noted", lambda: journal_bytes(work) > 0 and bool(run.workers()))
+        assert done <= done_parts(journals(work)), "it did not go on"
+        again = run.end()
+    assert again.code == 0, again.err
+    assert answers(case.out) == case.wanted
+    assert not work.exists()
