@@ -28,4 +28,7 @@ def demo_command(out: Path, scale: float, seed: int) -> None:
     console.print(
         f"Nineteen queries answered in {seconds:.0f} s. Data in {out / 'data'}/, answers in {out / 'answers'}/."
     )
-    console.print("Next: ./cauce datasets, ./cauce explain books, ./cauce run books --data YOUR_FOLDER --out answers")
+    console.print(
+        "Next: ./cauce datasets, ./cauce explain books, ./cauce run books --data YOUR_FOLDER --out answers",
+        soft_wrap=True,
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cauce.cli.output import answer_table, check_out, console, size, warn
 from cauce.cli.progress import Bars
-from cauce.errors import JobFailed, UnknownName, UsageError
+from cauce.errors import CorruptRecord, JobFailed, UnknownName, UsageError
 from cauce.fabric.contract import Durability
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
@@ -64,7 +64,7 @@ def run_command(
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
         raise
-    except JobFailed:
+    except (JobFailed, CorruptRecord):
         # Its end is known: there is nothing to go on with.
         crew.kill()
         folder.remove()
@@ -82,7 +82,8 @@ def run_command(
     counted = f"{len(sink.rows)} {'query' if len(sink.rows) == 1 else 'queries'}"
     console.print(
         f"{chosen.name}: {counted} over {sum(bars.rows.values()):,} rows, {size(bars.bytes)}, "
-        f"in {seconds:.1f} s; answers in {out}/"
+        f"in {seconds:.1f} s; answers in {out}/",
+        soft_wrap=True,
     )
     if bars.restarts:
         warn(f"{bars.restarts} restarts of workers on the way")

@@ -182,7 +182,7 @@ def _ranges(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]
     header = read_header(file.path, spec.delimiter)
     empty = True
     for each in cut_ranges(file.path, delimiter=spec.delimiter, part_bytes=part_bytes):
-        weight = each.end - each.start
+        weight = each.end - (0 if empty else each.start)
         yield Part(0, file, header.cells, each.first_line, each.start, each.end, weight=weight)
         empty = False
     if os.path.getsize(file.path) != file.bytes:

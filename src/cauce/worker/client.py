@@ -10,7 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.errors import JobFailed
+from cauce.errors import CorruptRecord, JobFailed
 from cauce.fabric.contract import Fabric, Position
 from cauce.scan.parts import PART_BYTES, Part, TableFile, parts_of
 from cauce.scan.tables import TableSpec
@@ -101,6 +101,36 @@ class Upload:
             end = record(Kind.END, CLIENT, len(seqs))
             self._fabric.append(self._job, self._topology.raw_log(table, lane), [end])
             yield True
+
+
+def check_logs(fabric: Fabric, job: str, topology: Topology) -> None:
+    """Raises if a log holds fewer messages than one of its producers has counted: what it lacks will never come.
+
+    For a job that stands still. A count is said after all that it counts, but need not be seen after it.
+    """
+    for log in topology.logs():
+        names, ends = _names_in(fabric, job, log)
+        for producer, count in ends.items():
+            held = sum(name[0] == producer for name in names)
+            if held < count:
+                raise CorruptRecord(
+                    f"log {log} of job {job} holds {held} of the {count} messages of producer {producer}: "
+                    "its files were cut or removed behind our back; restore them or run the job again"
+                )
+
+
+def _names_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, int]], dict[int, int]]:
+    """The names of all messages of a log, and how many each producer has counted."""
+    names: set[tuple[int, int]] = set()
+    ends: dict[int, int] = {}
+    position: Position = {}
+    while True:
+        batch = fabric.read(job, log, position, _READ_BYTES)
+        if batch.position == position:
+            return names, ends
+        position = batch.position
+        names |= {(each.producer, each.seq) for each in batch.records if each.kind == Kind.DATA}
+        ends |= {each.producer: each.seq for each in batch.records if each.kind == Kind.END}
 
 
 class _Reading:

@@ -9,15 +9,16 @@ import hashlib
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cauce.errors import JobFailed
+from cauce.errors import CorruptRecord, JobFailed
 from cauce.fabric.contract import Durability
 from cauce.fabric.files import FilesFabric
 from cauce.scan.parts import PART_BYTES
 from cauce.wire.manifest import Manifest
-from cauce.worker.client import Collect, Sink, Upload, Watch, create
+from cauce.worker.client import Collect, Sink, Upload, Watch, check_logs, create
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
 from cauce.worker.job import Answers, Memory, Prepared, Silent, run_in_memory
@@ -72,9 +73,9 @@ def run_with_workers(
     upload = Upload(fabric, job, topology, prepared.files, settings.part_bytes, watch=watch)
     collect = Collect(fabric, job, topology, sink, watch)
     try:
-        _drive(upload, collect, crew, watch)
-    except JobFailed:
-        # Its end stands in its log: kept, it would fail again without a try.
+        _drive(upload, collect, crew, watch, lambda: check_logs(fabric, job, topology))
+    except (JobFailed, CorruptRecord):
+        # Its end, or its damage, stands in its logs: kept, it would fail again without a try.
         fabric.delete_job(job)
         raise
     fabric.delete_job(job)
@@ -98,7 +99,7 @@ def run_for_answers(prepared: Prepared, workers: int) -> Answers:
     return sink.answers(prepared.plan)
 
 
-def _drive(upload: Upload, collect: Collect, crew: Crew, watch: Watch) -> None:
+def _drive(upload: Upload, collect: Collect, crew: Crew, watch: Watch, check: Callable[[], None]) -> None:
     uploading = True
     moved_at = time.monotonic()
     while not collect.complete:
@@ -109,6 +110,7 @@ def _drive(upload: Upload, collect: Collect, crew: Crew, watch: Watch) -> None:
             moved_at = time.monotonic()
             continue
         if time.monotonic() - moved_at > STILL_S:
+            check()
             watch.still(collect.waits_for())
             moved_at = time.monotonic()
         time.sleep(PAUSE_S)

@@ -97,6 +97,18 @@ class Topology:
     def raw_log(self, table: TableSpec, lane: int) -> str:
         return f"raw-{table.name}-{lane}"
 
+    def logs(self) -> list[str]:
+        """Every log in which messages are counted."""
+        raw = [self.raw_log(table, lane) for table in self.plan.tables for lane in range(self.lanes_of(table))]
+        edges = [self.edge_log(edge, each) for edge in self._edges() for each in range(self.width(edge))]
+        answers = [self.result_log(query) for query in self.plan.results]
+        reports = [self.reports_log(table) for table in self.plan.tables]
+        return list(dict.fromkeys([*raw, *edges, *answers, *reports]))
+
+    def _edges(self) -> Iterator[Edge]:
+        for stage in self.plan.stages:
+            yield from stage.sends
+
     def reports_log(self, table: TableSpec) -> str:
         return f"reports-{table.name}"
 
