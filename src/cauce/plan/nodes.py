@@ -69,6 +69,42 @@ def _render(value: object) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class SameColumns(Node):
+    """A step that gives the columns it gets."""
+
+    child: Node
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.child.names
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen(Node):
+    """A step that gives some of the columns it gets."""
+
+    child: Node
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping(Node):
+    """A step that gives keys and aggregates."""
+
+    child: Node
+    keys: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.keys, *self.aggregates)
+
+
+@dataclass(frozen=True, eq=False)
 class Scan(Node):
     """Rows of a table. `used` decides which rows take part: one whose cell in a used column does not parse is
     left out (None: not decided yet). `position` says whether a later step needs the rows' places."""
@@ -83,13 +119,8 @@ class Scan(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(Node):
-    child: Node
+class Filter(SameColumns):
     predicates: Exprs
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.child.names
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,30 +188,18 @@ class Scalars(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupBy(Node):
+class GroupBy(Grouping):
     """`partition_by` are the keys that decide where a group is computed (a part of `keys`)."""
 
-    child: Node
-    keys: tuple[str, ...]
-    aggregates: Mapping[str, Aggregate]
     partition_by: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.keys, *self.aggregates)
 
 
 @dataclass(frozen=True, eq=False)
-class TopK(Node):
-    child: Node
+class TopK(SameColumns):
     k: int
     by: tuple[SortKey, ...]
     per: tuple[str, ...]
     ties: Ties
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.child.names
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,15 +215,10 @@ class Concat(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Sort(Node):
+class Sort(SameColumns):
     """Only as the last step of a query: rows in between are a bag."""
 
-    child: Node
     by: tuple[SortKey, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.child.names
 
 
 # Steps that only the planner makes.
@@ -223,48 +237,20 @@ class Receive(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct(Node):
+class Distinct(Chosen):
     """The different rows of this batch: less to send, never a promise over batches."""
 
-    child: Node
-    columns: tuple[str, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.columns
+@dataclass(frozen=True, eq=False)
+class Partial(Grouping):
+    """The first half of a group-by, on one batch."""
 
 
 @dataclass(frozen=True, eq=False)
-class Partial(Node):
-    child: Node
-    keys: tuple[str, ...]
-    aggregates: Mapping[str, Aggregate]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.keys, *self.aggregates)
-
-
-@dataclass(frozen=True, eq=False)
-class Final(Node):
+class Final(Grouping):
     """The values of merged partials."""
 
-    child: Node
-    keys: tuple[str, ...]
-    aggregates: Mapping[str, Aggregate]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.keys, *self.aggregates)
-
 
 @dataclass(frozen=True, eq=False)
-class Pick(Node):
+class Pick(Chosen):
     """Just these columns, as they are, to be sent."""
-
-    child: Node
-    columns: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.columns
