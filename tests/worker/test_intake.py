@@ -90,7 +90,7 @@ def test_a_producer_that_was_never_heard_of_is_missed() -> None:
     intake = Intake(EDGES["rows"], "edge 1", [0, 1, 2])
     intake.take(records_for("rows"), {})
     assert not intake.complete
-    assert "2 (0 of ?)" in intake.names.missing()
+    assert "2 (0 of so far unknown messages)" in intake.names.missing()
 
 
 def test_another_content_under_a_known_name_is_an_alarm() -> None:

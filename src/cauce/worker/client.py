@@ -136,9 +136,9 @@ def _names_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, int]],
 class _Reading:
     """One log whose records leave in the order of their numbers."""
 
-    def __init__(self, log: str, producers: tuple[int, ...], out: Callable[[Record], None]) -> None:
+    def __init__(self, what: str, log: str, producers: tuple[int, ...], out: Callable[[Record], None]) -> None:
         self.log = log
-        self.names = Names(log, producers)
+        self.names = Names(what, producers)
         self.position: Position = {}
         self._order: InOrder[Record] = InOrder()
         self._out = out
@@ -162,15 +162,26 @@ class Collect:
     def __init__(self, fabric: Fabric, job: str, topology: Topology, sink: Sink, watch: Watch | None = None) -> None:
         self._fabric = fabric
         self._job = job
+        self._topology = topology
         self._sink = sink
         self._watch = watch
         self._state: Position = {}
         self._readings = [
-            _Reading(topology.result_log(query), topology.result_producers(query), self._page(query))
+            _Reading(
+                f"the answer of {query}",
+                topology.result_log(query),
+                topology.result_producers(query),
+                self._page(query),
+            )
             for query in topology.plan.results
         ]
         self._readings += [
-            _Reading(topology.reports_log(table), topology.reporters(table), self._report(table.name))
+            _Reading(
+                f"table {table.name}",
+                topology.reports_log(table),
+                topology.reporters(table),
+                self._report(table.name),
+            )
             for table in topology.plan.tables
         ]
 
@@ -189,7 +200,9 @@ class Collect:
         return all(each.names.complete for each in self._readings)
 
     def waits_for(self) -> str:
-        return "; ".join(each.names.missing() for each in self._readings if not each.names.complete)
+        names = [str(task) for task in self._topology.tasks]
+        waiting = [each.names.missing(names.__getitem__) for each in self._readings if not each.names.complete]
+        return waiting[0] if waiting else "nothing"
 
     def _page(self, query: str) -> Callable[[Record], None]:
         return lambda page: self._sink.page(query, load_frame(page.body))

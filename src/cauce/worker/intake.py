@@ -6,7 +6,7 @@ trusted to be the last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -78,14 +78,14 @@ class Names:
             producer in self._ends and len(seen) == self._ends[producer] for producer, seen in self._digests.items()
         )
 
-    def missing(self) -> str:
+    def missing(self, name: Callable[[int], str] = str) -> str:
         """Whose messages are awaited, for people."""
         waiting = [
-            f"{producer} ({len(seen)} of {self._ends.get(producer, '?')})"
+            f"{name(producer)} ({len(seen)} of {self._ends.get(producer, 'so far unknown')} messages)"
             for producer, seen in self._digests.items()
             if len(seen) != self._ends.get(producer)
         ]
-        return f"{self._where} waits for {', '.join(waiting)}"
+        return f"{self._where} waits for {'; '.join(waiting)}"
 
     def dump(self) -> DumpedNames:
         return DumpedNames(self._digests, self._ends)
