@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from cauce.operators.late import Late, Rows
+from cauce.scan.lookup import TextSet
 
 How = Literal["inner", "left", "semi", "anti"]
 _ROW = "#row"
@@ -21,9 +22,13 @@ class Build:
         self.on = list(on)
         self.frame = frame
         self.keys = frame.select(self.on).unique(maintain_order=True).drop_nulls()
+        one_text = len(self.on) == 1 and frame.schema[self.on[0]] == pl.String
+        self._texts = TextSet(self.keys.to_series()) if one_text else None
 
     def matching(self, rows: Late) -> Rows:
         """Which of the rows have a partner."""
+        if self._texts is not None:
+            return np.flatnonzero(rows.among(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
         return _indexes(keys.join(self.keys, on=self.on, how="semi", maintain_order="left"))
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.order import POSITION
+from cauce.scan.lookup import TextSet
 
 Rows = npt.NDArray[np.int64]
 
@@ -21,6 +22,8 @@ class Source(Protocol):
     """Something that can build a column for some of its rows (a located part, a Parquet row group)."""
 
     def column(self, name: str, rows: Rows | None) -> pl.Series: ...
+
+    def among(self, name: str, texts: TextSet, rows: Rows | None) -> npt.NDArray[np.bool_]: ...
 
 
 class Late:
@@ -60,6 +63,12 @@ class Late:
             return self._source.column(name, self._rows).alias(name)
         rows = np.arange(self.height, dtype=np.int64) if self._rows is None else self._rows
         return pl.Series(name, rows + self._first_position)
+
+    def among(self, name: str, texts: TextSet) -> npt.NDArray[np.bool_]:
+        """Which rows have one of the texts in a text column, without building it if it is not built yet."""
+        if self._source is None or name in self._built.columns:
+            return texts.has(self.frame([name]).to_series())
+        return self._source.among(name, texts, self._rows)
 
     @property
     def has_position(self) -> bool:

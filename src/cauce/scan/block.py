@@ -16,6 +16,7 @@ from cauce.scan.cells import Parsed, parse, parse_series
 from cauce.scan.gather import gather_bytes, gather_text, present
 from cauce.scan.kinds import FieldList, Kind, Text, TextList
 from cauce.scan.located import Located, line_of, locate
+from cauce.scan.lookup import UNSURE, TextSet
 from cauce.scan.tables import Column, TableSpec
 
 Rows = npt.NDArray[np.int64]
@@ -55,6 +56,10 @@ class Block:
         if rows is None:
             self._texts[name] = built
         return built
+
+    def among(self, name: str, texts: TextSet, rows: Rows | None) -> Mask:
+        """Which of these rows have one of the texts in a text column."""
+        return texts.has(self.column(name, rows))
 
     def parsed(self, name: str) -> Parsed:
         if name not in self._parsed:
@@ -168,6 +173,17 @@ class CsvBlock(Block):
         return gather_text(
             self._buffer, found.start[at], found.length[at], found.escaped[at], rows, null_text=self._null
         )
+
+    def among(self, name: str, texts: TextSet, rows: Rows | None) -> Mask:
+        if self._null or name in self._texts:
+            return super().among(name, texts, rows)
+        at = self._slot[name]
+        located = self._located
+        found = texts.probe(self._buffer, located.start[at], located.length[at], located.escaped[at], rows)
+        unsure = np.flatnonzero(found == UNSURE)
+        if len(unsure):
+            found[unsure] = texts.has(self._text(name, unsure if rows is None else rows[unsure]))
+        return found.astype(np.bool_)
 
     def _filled(self, name: str) -> Mask:
         at = self._slot[name]
