@@ -227,7 +227,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told_and_with_more_room_the_run_goes_on(case: Case, small_disk: Path) -> None:
     work = small_disk / "work"
     outcome = cauce(case.folder, "run", *case.arguments("--work", str(work)))
-    assert os.statvfs(small_disk).f_bavail < 16, "the disk was not full"
+    assert os.statvfs(small_disk).f_bavail < 64, "the disk was not full"
     assert outcome.code == 1, outcome.err
     assert f"no space left for the work files in {work}" in outcome.err or f"no room left in {work}" in outcome.err
     assert "free some" in outcome.err

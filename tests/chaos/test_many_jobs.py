@@ -117,7 +117,6 @@ def test_two_hundred_jobs_leave_nothing_behind(tmp_path: Path, crew: Crew) -> No
     for number in range(FIRST, JOBS):
         assert run_job(number, prepared, fabric, crew) == wanted
     late = held(crew.root, crew)
-    print(early, late)  # noqa: T201
     assert crew.restarts == 0, "a worker died, and what it had gathered with it"
     assert fabric.jobs() == []
     assert late.files == early.files

@@ -28,7 +28,9 @@ def family(root: int) -> list[Seen]:
         title = title_of(pid)
         if title is None:
             continue
-        found.append(Seen(pid, _role(title), locks.get(pid, 0)))
+        role = _role(title)
+        # A run has a lock too, on its folder: that is no lease.
+        found.append(Seen(pid, role, locks.get(pid, 0) if role.startswith("cauce worker") else 0))
         waiting += _children(pid)
     return found
 

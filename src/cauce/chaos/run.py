@@ -76,7 +76,7 @@ class Chaos:
 
     def _start(self) -> subprocess.Popen[bytes]:
         # The deaths are our doing, not the data's: no part is to be blamed for them.
-        command = [sys.executable, "-m", "cauce", "run", *self.arguments, "--attempts", str(self.most)]
+        command = [sys.executable, "-P", "-m", "cauce", "run", *self.arguments, "--attempts", str(self.most)]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
     def _wake(self, now: float) -> None:

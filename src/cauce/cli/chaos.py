@@ -29,16 +29,17 @@ def run(
     kill_every: Annotated[str, typer.Option(help="mean time between two faults, such as 0.5s")] = "0.5s",
     seed: Annotated[int, typer.Option(help="decides who is hit and how", min=0)] = 0,
     queries: Annotated[str, typer.Option(help="queries to answer (default: all)", metavar="q1,q3")] = "",
-    workers: Annotated[int, typer.Option(help="worker processes (default: the cores)", min=0)] = 0,
+    workers: Annotated[int, typer.Option(help="worker processes (default: the cores)", min=0, show_default=False)] = 0,
+    part_bytes: Annotated[int, typer.Option(help="bytes of a part: small ones make a long run", min=1024)] = 2**18,
 ) -> None:
     """Run a job while killing, pausing and restarting its processes; compare with a run left in peace."""
     from cauce.chaos.run import Chaos, same_answers
 
-    arguments = [dataset, "--data", str(data), "--workers", str(workers)]
+    arguments = [dataset, "--data", str(data), "--workers", str(workers), "--part-bytes", str(part_bytes)]
     if queries:
         arguments += ["--queries", queries]
     calm, faulty = out / "calm", out / "faulty"
-    peaceful = [sys.executable, "-m", "cauce", "run", *arguments, "--out", str(calm)]
+    peaceful = [sys.executable, "-P", "-m", "cauce", "run", *arguments, "--out", str(calm)]
     code = subprocess.run(peaceful, stdout=subprocess.DEVNULL, check=False).returncode
     if code == 2:
         raise typer.Exit(2)
@@ -47,7 +48,10 @@ def run(
     chaos = Chaos([*arguments, "--out", str(faulty)], seconds(kill_every), seed, lambda line: console.print(line))
     chaos.play()
     kills = sum(done.what == "kill" for done in chaos.done)
-    console.print(f"{kills} kills and {len(chaos.done) - kills} pauses")
+    if not chaos.done:
+        raise JobFailed("the run was over before a fault could hit it: give it more data, or a shorter --kill-every")
+    pauses = len(chaos.done) - kills
+    console.print(f"{kills} kill{'s' * (kills != 1)} and {pauses} pause{'s' * (pauses != 1)}")
     different = same_answers(calm, faulty)
     if different:
         raise JobFailed(f"the answers differ: {', '.join(different)} (compare {calm} with {faulty})")

@@ -30,13 +30,15 @@ DatasetArgument = Annotated[
 QueriesOption = Annotated[str, typer.Option(help="queries to answer, such as q1,q3 (default: all)", metavar="q1,q3")]
 SentimentOption = Annotated[str, typer.Option(help="scorer of texts: vader or textblob", metavar="NAME")]
 PartitionsOption = Annotated[
-    int, typer.Option(help="partitions of every keyed stage (default: the cores)", min=0, max=4096)
+    int, typer.Option(help="partitions of every keyed stage (default: the cores)", min=0, max=4096, show_default=False)
 ]
 
 ParamOption = Annotated[
     list[str] | None, typer.Option(help="a dataset's own parameter, as name=value", metavar="NAME=VALUE")
 ]
-WorkersOption = Annotated[int, typer.Option(help="worker processes (default: the cores)", min=0, max=256)]
+WorkersOption = Annotated[
+    int, typer.Option(help="worker processes (default: the cores)", min=0, max=256, show_default=False)
+]
 
 
 def names(listed: str) -> list[str]:

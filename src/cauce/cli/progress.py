@@ -36,6 +36,7 @@ class Bars:
             table: self._progress.add_task(table, total=total, rows=0, note="") for table, total in totals.items()
         }
         self._weights: dict[tuple[str, int], int] = {}
+        self._early: set[tuple[str, int]] = set()
         self.rows = dict.fromkeys(totals, 0)
         self.bytes = 0
         self.restarts = 0
@@ -49,11 +50,20 @@ class Bars:
 
     def cut(self, table: str, seq: int, part_bytes: int) -> None:
         self._weights[table, seq] = part_bytes
+        # A run that goes on where it was hears of parts before it has cut them again.
+        if (table, seq) in self._early:
+            self._early.remove((table, seq))
+            self._advance(table, part_bytes)
 
     def scanned(self, table: str, seq: int, rows: int) -> None:
-        # A run that goes on where it was hears of parts before it has cut them again.
-        weight = self._weights.get((table, seq), 0)
         self.rows[table] += rows
+        weight = self._weights.pop((table, seq), None)
+        if weight is None:
+            self._early.add((table, seq))
+        else:
+            self._advance(table, weight)
+
+    def _advance(self, table: str, weight: int) -> None:
         self.bytes += weight
         self._progress.update(self._tasks[table], advance=weight, rows=self.rows[table])
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Format = Literal["csv", "json", "parquet", "arrow"]
 FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "arrow")
 SHOWN_ROWS = 5
-WORK = ".cauce-work"
 REJECTS = "rejects.csv"
 
 
@@ -49,7 +48,7 @@ def run_command(
     check_out(out)
     checked = _format(form)
     made = next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
-    folder = WorkFolder(work or out / WORK)
+    folder = WorkFolder(work or out)
     crew = Crew(folder.path, workers, durability, journal, attempts)
     # Started before anything else: the workers load while we do.
     crew.start()
@@ -60,7 +59,8 @@ def run_command(
             )
     except UsageError:
         crew.kill()
-        folder.remove()
+        if folder.fresh:
+            folder.remove()
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
         raise

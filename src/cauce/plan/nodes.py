@@ -46,6 +46,14 @@ class Node:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     @cached_property
+    def digest(self) -> str:
+        """As `key`, but the same in every process: of a function in Python it sees only that there is one."""
+        values = (value for value in self._values() if not isinstance(value, Node))
+        parts = [type(self).__name__, *(_render(value, portable=True) for value in values)]
+        parts += [child.digest for child in self.inputs]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+    @cached_property
     def own(self) -> str:
         """What the node is by itself, its inputs apart."""
         values = (value for value in self._values() if not isinstance(value, Node))
@@ -53,18 +61,21 @@ class Node:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
-def _render(value: object) -> str:
+def _render(value: object, portable: bool = False) -> str:
     """A text that differs wherever two parameters differ."""
     if isinstance(value, pl.Expr):
+        # A function is serialised with what it holds, and sets are in no order that two processes share.
+        if portable and "python_udf" in str(value):
+            return str(value)
         return hashlib.sha256(value.meta.serialize()).hexdigest()
     if isinstance(value, TableSpec):
         return value.name
     if isinstance(value, tuple):
-        return "(" + ",".join(_render(item) for item in value) + ")"
+        return "(" + ",".join(_render(item, portable) for item in value) + ")"
     if isinstance(value, frozenset):
         return "{" + ",".join(sorted(map(str, value))) + "}"
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{name}:{_render(item)}" for name, item in value.items()) + "}"
+        return "{" + ",".join(f"{name}:{_render(item, portable)}" for name, item in value.items()) + "}"
     return repr(value)
 
 

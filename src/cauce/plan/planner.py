@@ -317,7 +317,7 @@ def _digest(plan: Plan, salt: str) -> str:
         lines.append(f"{table.name} {dict(table.columns)} {table.required} {table.delimiter} {table.null}")
     for stage in plan.stages:
         lines.append(f"{stage.name} {stage.level} {stage.partitions}")
-        lines += [f"{edge.number} {edge.spread} {edge.keys} {edge.node.key}" for edge in stage.sends]
+        lines += [f"{edge.number} {edge.spread} {edge.keys} {edge.node.digest}" for edge in stage.sends]
         if stage.result:
-            lines.append(f"{stage.result.query} {stage.result.node.key} {stage.result.columns}")
+            lines.append(f"{stage.result.query} {stage.result.node.digest} {stage.result.columns}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

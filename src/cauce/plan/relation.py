@@ -64,12 +64,13 @@ def _check_row_by_row(expressions: Sequence[pl.Expr]) -> None:
 def _is_row_by_row(expression: pl.Expr) -> bool:
     meta = expression.meta
     try:
-        if meta.undo_aliases().meta.is_literal():
-            return True
-        return meta.is_row_separable() and (meta.is_length_preserving() or not meta.root_names())
+        looks_beyond = meta.is_scalar() or not meta.is_row_separable()
     except pl.exceptions.PolarsError:
-        # A function in Python: only its author can know.
-        return True
+        # A function in Python, or one on the elements of a list: only its author can know.
+        looks_beyond = False
+    if looks_beyond and (meta.root_names() or str(expression) == "len()"):
+        return False
+    return all(map(_is_row_by_row, meta.pop()))
 
 
 class Relation:

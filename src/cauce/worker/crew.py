@@ -37,7 +37,9 @@ class Crew:
         noting = "journal" if self.journal else "no-journal"
         arguments = [str(self.root), str(self.size), self.durability, noting, str(self.attempts), str(os.getpid())]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "cauce.worker.nursery", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)

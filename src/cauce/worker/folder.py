@@ -9,11 +9,16 @@ from pathlib import Path
 
 from cauce.errors import UsageError
 
+NAME = ".cauce-work"
+
 
 class WorkFolder:
-    """A folder that belongs to one run at a time, and is removed when its last job has ended well."""
+    """A folder of our own within a user's, for one run at a time; removed when its last job has ended well. What
+    else lies beside it is never touched."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, within: Path) -> None:
+        path = within / NAME
+        self.fresh = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
         self.path = path.resolve()
         self._lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR, 0o644)

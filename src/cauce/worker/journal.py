@@ -31,11 +31,12 @@ class _Done(msgspec.Struct, frozen=True):
     count: int | None
 
 
-def past_of(records: Iterable[Record]) -> Past:
+def past_of(records: Iterable[Record], life: bytes = b"") -> Past:
+    """Of what was begun, only what was begun in this life counts: a run that was killed as a whole blames nobody."""
     past = Past()
     for each in records:
         match each.kind:
-            case Kind.BEGAN:
+            case Kind.BEGAN if each.body == life:
                 past.begun[each.seq] = past.begun.get(each.seq, 0) + 1
             case Kind.DONE:
                 past.done.add(each.seq)
@@ -55,7 +56,8 @@ def _further(one: Position, other: Position) -> Position:
 class Journal:
     """Writes what `past_of` reads."""
 
-    def __init__(self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True) -> None:
+    def __init__(self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True, life: str = "") -> None:
+        self._life = life.encode()
         self._fabric = fabric
         self._on = on
         self._job = job
@@ -68,12 +70,12 @@ class Journal:
         while True:
             batch = self._fabric.read(self._job, self._log, position, _READ_BYTES)
             if batch.position == position:
-                return past_of(records)
+                return past_of(records, self._life)
             records += batch.records
             position = batch.position
 
     def began(self, seq: int) -> None:
-        self._append(Kind.BEGAN, seq)
+        self._append(Kind.BEGAN, seq, self._life)
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
         self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count)))

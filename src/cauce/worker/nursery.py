@@ -124,7 +124,7 @@ def main() -> int:
     root, workers, durability, noting, attempts, parent = sys.argv[1:7]
     setproctitle(f"cauce nursery {root}")
     die_with_parent(int(parent))
-    limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts))
+    limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts), life=f"{os.getpid()}-{time.time_ns()}")
     return Nursery(Path(root), int(workers), "power" if durability == "power" else "process", limits).run()
 
 

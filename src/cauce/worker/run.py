@@ -52,7 +52,8 @@ def job_name(prepared: Prepared, settings: RunSettings) -> str:
 def run_with_workers(
     prepared: Prepared, folder: WorkFolder, crew: Crew, sink: Sink, watch: Watch, settings: RunSettings
 ) -> None:
-    """Runs to the end. The crew has been started on the same folder by the caller, and is stopped by it."""
+    """Runs to the end. The crew has been started on the same folder by the caller, and is stopped by it; the job
+    stays in the folder until the caller, who has the answers in safety, removes it."""
     job = job_name(prepared, settings)
     fabric = FilesFabric(folder.path, durability=settings.durability)
     topology = Topology(prepared.plan, settings.workers)
@@ -78,8 +79,8 @@ def run_with_workers(
         # Its end, or its damage, stands in its logs: kept, it would fail again without a try.
         fabric.delete_job(job)
         raise
-    fabric.delete_job(job)
-    fabric.close()
+    finally:
+        fabric.close()
 
 
 def run_for_answers(prepared: Prepared, workers: int) -> Answers:

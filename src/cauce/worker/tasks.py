@@ -39,6 +39,8 @@ class Limits:
     record_rows: int = 250_000
     lethal_attempts: int = 3
     journal: bool = True
+    life: str = ""
+    """Of the crew that a worker belongs to; deaths in earlier lives are not counted."""
 
 
 ROWS_PER_PART_BITS = 32
@@ -104,7 +106,8 @@ class Task:
     def __init__(self, context: JobContext, spec: TaskSpec) -> None:
         self.context = context
         self.spec = spec
-        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, context.limits.journal)
+        limits = context.limits
+        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, limits.journal, limits.life)
         edges = context.topology.plan.edges
         self.intakes = {number: context.intake(edges[number], spec.index) for number in spec.stage.receives}
         self.past: Past | None = None
