@@ -131,7 +131,7 @@ def _goes_on(process: subprocess.Popen[bytes], journal: Path, before: set[str]) 
 
 def _told(taken: Sequence[float]) -> str:
     ordered = sorted(taken)
-    p99 = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+    p99 = ordered[-(-len(ordered) * 99 // 100) - 1]
     return (
         f"{len(ordered)} kills; a lane went on after {statistics.median(ordered):.3f} s at the median, "
         f"{p99:.3f} s at the 99th percentile, {ordered[-1]:.3f} s at most "

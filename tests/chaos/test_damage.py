@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cauce.chaos.processes import pause, resume
+from cauce.worker.folder import NAME
 from cauce.worker.run import STILL_S
 from tests.chaos.conftest import PART_BYTES, QUERIES, Case
 from tests.chaos.damage import Frame, JobFiles, cut, files_of, flip, frames, frames_of, standing_still
@@ -167,6 +168,18 @@ def test_deleted_journals_cost_work_and_no_answer(case: Case, kills: bool) -> No
     assert answers(case.out) == case.wanted
 
 
+def test_a_run_whose_files_are_removed_is_told(case: Case) -> None:
+    with Run(case.folder, *case.arguments()) as run:
+        job = catch(run, case.work)
+        with standing_still(run):
+            shutil.rmtree(job.folder)
+        outcome = run.end(STILL_S + ENOUGH_S)
+    assert outcome.code == 1, outcome.err
+    assert re.search(r"job run-[0-9a-f]+ is gone", outcome.err), outcome.err
+    assert answers(case.out) == {}
+    run_again(case)
+
+
 def copied(case: Case) -> tuple[list[str], Path, int]:
     """Arguments for a run on a copy of the data; its file of reviews, and the size of that."""
     shutil.copytree(case.data, case.folder / "data")
@@ -225,8 +238,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_told_and_with_more_room_the_run_goes_on(case: Case, small_disk: Path) -> None:
-    work = small_disk / "work"
-    outcome = cauce(case.folder, "run", *case.arguments("--work", str(work)))
+    work = small_disk / NAME
+    outcome = cauce(case.folder, "run", *case.arguments("--work", str(small_disk)))
     assert os.statvfs(small_disk).f_bavail < 64, "the disk was not full"
     assert outcome.code == 1, outcome.err
     assert f"no space left for the work files in {work}" in outcome.err or f"no room left in {work}" in outcome.err
@@ -236,7 +249,7 @@ def test_a_full_disk_is_told_and_with_more_room_the_run_goes_on(case: Case, smal
     done = done_parts(journals(work))
     assert done
     subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
-    with Run(case.folder, *case.arguments("--work", str(work))) as run:
+    with Run(case.folder, *case.arguments("--work", str(small_disk))) as run:
         run.until("work was noted", lambda: journal_bytes(work) > 0 and bool(run.workers()))
         assert done <= done_parts(journals(work)), "it did not go on"
         again = run.end()

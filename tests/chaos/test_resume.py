@@ -80,7 +80,7 @@ def test_a_stopped_run_ends_in_good_order_and_goes_on(case: Case, number: signal
 def test_a_second_run_in_the_same_work_folder_is_refused(case: Case) -> None:
     with Run(case.folder, *case.arguments()) as run:
         catch(run, case.work)
-        second = cauce(case.folder, "run", *case.arguments("--work", str(case.work), out="other"))
+        second = cauce(case.folder, "run", *case.arguments("--work", str(case.out), out="other"))
         assert run.process.poll() is None, "the first run had ended: nothing was refused to the second"
         assert run.end().code == 0
     assert second.code == 2

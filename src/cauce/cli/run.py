@@ -73,10 +73,13 @@ def run_command(
         crew.stop()
         warn(f"stopped. Run the same command again to go on where it was (its work is in {folder.path})")
         raise SystemExit(130) from None
+    else:
+        crew.kill()
+        # Before the lock is let go: another run could be in the folder as soon as it is free.
+        folder.remove()
     finally:
         crew.kill()
         folder.close()
-    folder.remove()
     show(chosen, sink)
     seconds = time.monotonic() - started
     counted = f"{len(sink.rows)} {'query' if len(sink.rows) == 1 else 'queries'}"

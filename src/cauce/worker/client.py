@@ -104,10 +104,13 @@ class Upload:
 
 
 def check_logs(fabric: Fabric, job: str, topology: Topology) -> None:
-    """Raises if a log holds fewer messages than one of its producers has counted: what it lacks will never come.
+    """Raises if the job is gone, or a log holds fewer messages than a producer of it has counted: what is missing
+    will never come.
 
     For a job that stands still. A count is said after all that it counts, but need not be seen after it.
     """
+    if fabric.manifest(job) is None:
+        raise JobFailed(f"job {job} is gone: somebody has removed it behind our back; run the same command again")
     for log in topology.logs():
         names, ends = _names_in(fabric, job, log)
         for producer, count in ends.items():

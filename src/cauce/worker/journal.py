@@ -31,12 +31,13 @@ class _Done(msgspec.Struct, frozen=True):
     count: int | None
 
 
-def past_of(records: Iterable[Record], life: bytes = b"") -> Past:
-    """Of what was begun, only what was begun in this life counts: a run that was killed as a whole blames nobody."""
+def past_of(records: Iterable[Record], life: bytes | None = None) -> Past:
+    """Of what was begun, only what was begun in this life counts, if one is given: a run that was killed as a whole
+    blames nobody."""
     past = Past()
     for each in records:
         match each.kind:
-            case Kind.BEGAN if each.body == life:
+            case Kind.BEGAN if life is None or each.body == life:
                 past.begun[each.seq] = past.begun.get(each.seq, 0) + 1
             case Kind.DONE:
                 past.done.add(each.seq)
@@ -56,8 +57,10 @@ def _further(one: Position, other: Position) -> Position:
 class Journal:
     """Writes what `past_of` reads."""
 
-    def __init__(self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True, life: str = "") -> None:
-        self._life = life.encode()
+    def __init__(
+        self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True, life: str | None = None
+    ) -> None:
+        self._life = None if life is None else life.encode()
         self._fabric = fabric
         self._on = on
         self._job = job
@@ -75,7 +78,7 @@ class Journal:
             position = batch.position
 
     def began(self, seq: int) -> None:
-        self._append(Kind.BEGAN, seq, self._life)
+        self._append(Kind.BEGAN, seq, self._life or b"")
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
         self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count)))

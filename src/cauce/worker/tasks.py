@@ -39,7 +39,7 @@ class Limits:
     record_rows: int = 250_000
     lethal_attempts: int = 3
     journal: bool = True
-    life: str = ""
+    life: str | None = None
     """Of the crew that a worker belongs to; deaths in earlier lives are not counted."""
 
 
