@@ -110,7 +110,7 @@ def journals(work: Path) -> dict[str, Past]:
     logs = sorted(path.name for path in job_folder(work).glob("logs/journal-*"))
     fabric = FilesFabric(work)
     (job,) = fabric.jobs()
-    pasts = {log: Journal(fabric, job, log, 0).past() for log in logs}
+    pasts = {log: Journal(fabric, job, log, 0).past() or Past() for log in logs}
     fabric.close()
     return pasts
 

@@ -190,7 +190,8 @@ def copied(case: Case) -> tuple[list[str], Path, int]:
 def test_an_input_that_shrinks_while_it_is_cut_is_told(case: Case) -> None:
     arguments, reviews, size = copied(case)
     with Run(case.folder, *arguments) as run:
-        run.until("the reviews were being cut", lambda: any(case.work.glob("jobs/*/logs/raw-reviews-0/*")))
+        lanes = [f"jobs/*/logs/raw-reviews-{lane}/*" for lane in (0, 1)]
+        run.until("the reviews were being cut", lambda: all(any(case.work.glob(lane)) for lane in lanes))
         assert pause(run.process.pid)
         raw = [frame for lane in (0, 1) for frame in frames_of(files_of(case.work).log(f"raw-reviews-{lane}"))]
         assert len(raw) * PART_BYTES < size / 2, "most of it had been cut"

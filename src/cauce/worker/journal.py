@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,8 +27,11 @@ class Past:
 
 
 class _Done(msgspec.Struct, frozen=True):
+    """`seen` is how far the journal itself had been read by who wrote this: what it takes for granted."""
+
     position: Position
     count: int | None
+    seen: Position = {}
 
 
 def past_of(records: Iterable[Record], life: bytes | None = None) -> Past:
@@ -54,6 +57,16 @@ def _further(one: Position, other: Position) -> Position:
     return {key: max(one.get(key, 0), other.get(key, 0)) for key in {*one, *other}}
 
 
+def _taken_for_granted(records: Iterable[Record]) -> Iterator[Position]:
+    for each in records:
+        if each.kind == Kind.DONE:
+            yield msgspec.json.decode(each.body, type=_Done).seen
+
+
+def _behind(position: Position, other: Position) -> bool:
+    return any(position.get(key, 0) < reached for key, reached in other.items())
+
+
 class Journal:
     """Writes what `past_of` reads."""
 
@@ -62,26 +75,36 @@ class Journal:
     ) -> None:
         self._life = None if life is None else life.encode()
         self._fabric = fabric
+        self._seen: Position = {}
         self._on = on
         self._job = job
         self._log = log
         self._producer = producer
 
-    def past(self) -> Past:
+    def past(self) -> Past | None:
+        """What the journal says; None while something is not to be seen yet that an entry takes for granted.
+
+        A note of one holder counts as done what its predecessors noted. Where their notes come late, going on
+        behind its position would leave out what only they did.
+        """
         records: list[Record] = []
         position: Position = {}
         while True:
             batch = self._fabric.read(self._job, self._log, position, _READ_BYTES)
             if batch.position == position:
-                return past_of(records, self._life)
+                break
             records += batch.records
             position = batch.position
+        if any(_behind(position, seen) for seen in _taken_for_granted(records)):
+            return None
+        self._seen = position
+        return past_of(records, self._life)
 
     def began(self, seq: int) -> None:
         self._append(Kind.BEGAN, seq, self._life or b"")
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
-        self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count)))
+        self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count, self._seen)))
 
     def snapshot(self, body: bytes) -> None:
         self._append(Kind.SNAPSHOT, 0, body)

@@ -115,6 +115,8 @@ class Task:
     def step(self) -> Step:
         if self.past is None:
             self.past = self.journal.past()
+            if self.past is None:
+                return Step.WAITING
             self.restore(self.past)
         open_sides = [intake for intake in self.intakes.values() if not intake.complete]
         if open_sides:
