@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cauce.scan.vector import BYTES, SPARE_BYTES, Bytes, Ints, byte_at, compiled
 
 ABSENT, PRESENT, UNSURE = 0, 1, 2
+FEW_TEXTS = 5_000
 
 _INTS = types.Array(types.int64, 1, "C", readonly=True)
 _INTS32 = types.Array(types.int32, 1, "C", readonly=True)
@@ -38,6 +39,7 @@ class TextSet:
         slots = 1 << max(4, (len(arrow) * _SLOTS_PER_TEXT - 1).bit_length())
         self._table: NDArray[np.int32] = np.zeros(slots, np.int32)
         _fill(self._data, self._offsets, self._table)
+        self._members: frozenset[str] | None = None
 
     def probe(
         self,
@@ -56,7 +58,12 @@ class TextSet:
 
     def has(self, texts: pl.Series) -> NDArray[np.bool_]:
         """The same for texts that have been built."""
-        return texts.is_in(self._texts.implode()).fill_null(False).to_numpy()
+        if len(texts) > FEW_TEXTS:
+            return texts.is_in(self._texts.implode()).fill_null(False).to_numpy()
+        # Polars would hash the whole set anew for a handful of texts.
+        if self._members is None:
+            self._members = frozenset(self._texts)
+        return np.array([text in self._members for text in texts], np.bool_)
 
 
 @compiled(types.uint64(BYTES, types.int64, types.int64))
