@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,30 +34,39 @@ class Measured:
 
 
 def side_by_side(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Measured]:
-    """Every command once a round, the rounds one after the other, so that noise falls on all alike."""
+    """Every command once a round, the rounds one after the other, so that noise falls on all alike.
+
+    Memory is watched in a round of its own: to sum up what processes share takes the kernel so long that it
+    would slow down those that are many.
+    """
     results = {name: Measured() for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
-            _once(name, command, results[name])
+            _timed(name, command, results[name])
+    for name, command in commands.items():
+        results[name].peak_bytes.append(_run(name, command, _watch))
     return results
 
 
-def _once(name: str, command: Sequence[str], into: Measured) -> None:
+def _timed(name: str, command: Sequence[str], into: Measured) -> None:
     before = os.times()
     started = time.monotonic()
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
-        peak = _watch(process)
-        into.wall_s.append(time.monotonic() - started)
-        if process.returncode != 0:
-            said.seek(0)
-            raise RuntimeError(
-                f"{name} failed with {process.returncode}: {said.read().decode(errors='replace')[-2000:]}"
-            )
+    _run(name, command, lambda process: process.wait())
+    into.wall_s.append(time.monotonic() - started)
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     into.cpu_s.append(used)
-    into.peak_bytes.append(peak)
+
+
+def _run(name: str, command: Sequence[str], follow: Callable[[subprocess.Popen[bytes]], int]) -> int:
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        outcome = follow(process)
+        if process.returncode != 0:
+            said.seek(0)
+            words = said.read().decode(errors="replace")[-2000:]
+            raise RuntimeError(f"{name} failed with {process.returncode}: {words}")
+    return outcome
 
 
 def _watch(process: subprocess.Popen[bytes]) -> int:

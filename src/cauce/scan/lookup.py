@@ -21,7 +21,7 @@ FEW_TEXTS = 5_000
 _INTS = types.Array(types.int64, 1, "C", readonly=True)
 _INTS32 = types.Array(types.int32, 1, "C", readonly=True)
 _SLOTS_PER_TEXT = 4
-_HEAD, _TAIL = 32, 8
+_HEAD, _TAIL = 8, 8
 
 
 class TextSet:
