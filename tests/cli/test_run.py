@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.wire.formats import FORMATS
+from cauce.wire import FORMATS
 from tests.cli.running import cauce, small_books, written
 from tests.e2e.comparing import assert_same
 from tests.e2e.rows import book, books_folder, review

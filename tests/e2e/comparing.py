@@ -12,7 +12,7 @@ import pytest
 
 from cauce.datasets import load
 from cauce.scan.parts import PART_BYTES, Part
-from cauce.wire.formats import Format
+from cauce.wire import Format
 from cauce.worker.job import Folder, Prepared, Silent, prepare, run_to_folder
 from cauce.worker.local import LocalRun, Settings
 from tests.oracle.api import answer

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cauce.datasets import BUILT_IN, load
-from cauce.wire.formats import Format
+from cauce.wire import Format
 from tests.e2e.comparing import Way, assert_same, run
 from tests.e2e.messy import messy
 from tests.e2e.rows import (

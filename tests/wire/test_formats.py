@@ -16,7 +16,8 @@ import pytest
 
 from cauce.plan import DATE, FLOAT, INTEGER, PLAIN, TEXT, TEXTS, places
 from cauce.plan.outputs import Output
-from cauce.wire.formats import FORMATS, Format, csv_text, open_answer
+from cauce.wire import FORMATS, Format
+from cauce.wire.formats import csv_text, open_answer
 
 COLUMNS: dict[str, Output] = {
     "name": TEXT,

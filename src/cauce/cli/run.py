@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cauce.cli.output import answer_table, check_out, console, size, warn
 from cauce.cli.progress import Bars
 from cauce.errors import CorruptRecord, JobFailed, UnknownName, UsageError
 from cauce.fabric.contract import Durability
+from cauce.wire import FORMATS, REJECTS, Format
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
 
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
     from cauce.plan import Dataset
     from cauce.worker.job import Folder
 
-Format = Literal["csv", "json", "parquet", "arrow"]
-FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "arrow")
 SHOWN_ROWS = 5
-REJECTS = "rejects.csv"
 
 
 def run_command(

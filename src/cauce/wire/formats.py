@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Literal, Protocol
+from typing import IO, Protocol
 
 import msgspec
 import polars as pl
@@ -13,9 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cauce.plan.outputs import Output, PlainOutput
-
-Format = Literal["csv", "json", "parquet", "arrow"]
-FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "arrow")
+from cauce.wire import Format
 
 
 class AnswerFile(Protocol):

@@ -16,12 +16,11 @@ from cauce.plan import Dataset
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.parts import TableFile, check_columns, find_files
-from cauce.wire.formats import AnswerFile, Format, csv_text, open_answer
+from cauce.wire import REJECTS, Format
+from cauce.wire.formats import AnswerFile, csv_text, open_answer
 from cauce.worker.client import Watch
 from cauce.worker.events import Event
 from cauce.worker.local import LocalRun, Settings
-
-REJECTS = "rejects.csv"
 
 
 class Silent:
