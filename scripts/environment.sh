@@ -45,7 +45,7 @@ from pathlib import Path
 Path(sysconfig.get_path("purelib"), "cauce.pth").write_text(sys.argv[1] + "\n")
 PYTHON
     # Compile the kernels now, so that no run has to wait for it.
-    "$venv/bin/python" -c "import cauce.scan.warm; from cauce.sentiment.warm import compile_kernels; compile_kernels()" >&2
+    "$venv/bin/python" -c "from cauce.sentiment.warm import compile_kernels; compile_kernels()" >&2
     echo "$sum" > "$stamp"
 }
 

@@ -25,6 +25,7 @@ LAYERS = (
     "operators",
     "sentiment",
     "scan",
+    "native",
     "errors",
 )
 """From top to bottom: a layer may import itself and those below it."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cauce.scan.gather import gather_bytes, gather_text, present
 from cauce.scan.located import Located, locate
-from cauce.scan.vector import Bytes
+from cauce.native.lanes import Bytes
 from tests.scan.scanning import poisoned
 
 PIECES = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import time
@@ -46,9 +47,13 @@ def run_command(
     check_out(out)
     checked = _format(form)
     made = next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
+    # One thread for everything, as in the workers, which are this process forked. Read when Polars loads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    import cauce.worker.nursery  # noqa: F401
+
     folder = WorkFolder(work or out)
-    crew = Crew(folder.path, workers, durability, journal, attempts)
-    # Started before anything else: the workers load while we do.
+    crew = Crew(folder.path, workers, durability, journal, attempts, fork=True)
     crew.start()
     try:
         with _stops_as_interrupt():

@@ -9,10 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
-from numba import types
+
+from cauce.native import Array
+from cauce.scan.arrow import arrow_series
 
 NULL, PARSED, BAD, ODD = range(4)
 """States of a cell. ``ODD``: the kernel is not sure, the slow path of its module decides."""
+
+AHEAD = 16
+"""How many rows before its turn a cell is brought near: cells lie far apart, and memory is slow."""
 
 Bytes = npt.NDArray[np.uint8]
 Starts = npt.NDArray[np.int64]
@@ -21,10 +26,10 @@ States = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 
 # Read-only, so that a buffer over `bytes` or a memory map enters without a copy.
-BYTES = types.Array(types.uint8, 1, "C", readonly=True)
-STARTS = types.Array(types.int64, 1, "C", readonly=True)
-LENGTHS = types.Array(types.int32, 1, "C", readonly=True)
-STATES = types.uint8[::1]
+BYTES = Array("uint8", read=True)
+STARTS = Array("int64", read=True)
+LENGTHS = Array("int32", read=True)
+STATES = Array("uint8")
 
 
 def to_series(
@@ -39,6 +44,4 @@ def to_series(
     buffers = [validity, pa.py_buffer(values)]
     # Not `pa.array`: it would import pandas where that is installed.
     array = pa.Array.from_buffers(arrow_type, len(state), buffers, children=children)
-    series = pl.from_arrow(array)
-    assert isinstance(series, pl.Series)
-    return series
+    return arrow_series(array)

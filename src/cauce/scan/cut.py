@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cauce.errors import JobFailed, WrongColumns
-from cauce.scan.kernel import BROKEN, DONE, DOOMED, POSITION, QUOTED_LIMIT, STATUS, count_lines, scan
+from cauce.native.lanes import SPARE_BYTES
+from cauce.scan.kernel import BROKEN, DOOMED, LINES, POSITION, QUOTED_LIMIT, count_lines, scan, skim
 from cauce.scan.located import PART_LIMIT, delimiter_byte, locate, padded
-from cauce.scan.vector import SPARE_BYTES
 
 WINDOW_BYTES = 2**20
 """How much input is in memory at a time: little enough to stay in the processor's cache."""
@@ -154,23 +154,38 @@ class _Cutter:
 
     def _advance(self, target: int, hold_from: int | None) -> None:
         """Go to the first start of a record at or after ``target``, or to the end of the input."""
-        byte = delimiter_byte(self._delimiter)
-        state = np.zeros(5, np.int64)
         while True:
-            before = self.position - self._base
-            state[POSITION] = before
-            state[DOOMED] = self._doomed - self._base
-            scan(
-                self._buffer, self._length, self._final, target - self._base, byte, self._limit, False,
-                _NO_INTS, _NO_INTS, *_NO_CELLS, _NO_INTS, _NO_INTS, state,
-            )  # fmt: skip
-            after = int(state[POSITION])
-            self.line += count_lines(self._buffer, before, after)
-            self.position = self._base + after
-            self._doomed = self._base + int(state[DOOMED])
-            if self._final or (state[STATUS] == DONE and self.position >= target):
+            if self.position >= self._doomed:
+                self._skim(target)
+            end = self._base + self._length
+            if self.position >= target or (self._final and self.position >= end):
                 return
-            self._refill(self.position if hold_from is None else hold_from)
+            if not self._scan_one():
+                self._refill(self.position if hold_from is None else hold_from)
+
+    def _skim(self, target: int) -> None:
+        """Over good records, as far as they are in the window."""
+        state = np.array([self.position - self._base, self.line], np.int64)
+        byte = delimiter_byte(self._delimiter)
+        skim(self._buffer, self._length, target - self._base, byte, self._limit, state)
+        self.position = self._base + int(state[POSITION])
+        self.line = int(state[LINES])
+
+    def _scan_one(self) -> bool:
+        """Over one record of any kind. False if that takes more bytes than the window holds."""
+        before = self.position - self._base
+        state = np.zeros(5, np.int64)
+        state[POSITION] = before
+        state[DOOMED] = self._doomed - self._base
+        scan(
+            self._buffer, self._length, self._final, before + 1, delimiter_byte(self._delimiter), self._limit, False,
+            _NO_INTS, _NO_INTS, *_NO_CELLS, _NO_INTS, _NO_INTS, state,
+        )  # fmt: skip
+        after = int(state[POSITION])
+        self.line += count_lines(self._buffer, before, after)
+        self.position = self._base + after
+        self._doomed = self._base + int(state[DOOMED])
+        return after > before
 
     def _refill(self, hold_from: int) -> None:
         """Drop what lies before ``hold_from`` and read on until the window is full."""

@@ -8,25 +8,27 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numba import types
 from numpy.typing import NDArray
 
-from cauce.scan.kernel import find
-from cauce.scan.vector import (
+from cauce.native import BOOL, I8, VOID, Array, kernel, piece
+from cauce.native.lanes import (
     BYTES,
     SPARE_BYTES,
     Bytes,
     Ints,
     byte_at,
-    compiled,
     copy_block,
     high_mask,
     next_bit,
+    prefetch,
 )
+from cauce.scan.arrow import arrow_series
+from cauce.scan.kernel import find
 
 _QUOTE = 34
-_INTS = types.Array(types.int64, 1, "C", readonly=True)
-_INTS32 = types.Array(types.int32, 1, "C", readonly=True)
+_AHEAD = 16
+_INTS = Array("int64", read=True)
+_INTS32 = Array("int32", read=True)
 
 
 def gather_text(
@@ -47,9 +49,7 @@ def gather_text(
     validity = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     # Not pa.array(ndarray), which would import pandas where it is installed.
     buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]
-    text = pl.from_arrow(pa.Array.from_buffers(pa.large_string(), present.size, buffers))
-    assert isinstance(text, pl.Series)
-    return text
+    return arrow_series(pa.Array.from_buffers(pa.large_string(), present.size, buffers))
 
 
 def gather_bytes(
@@ -83,7 +83,7 @@ def present(buffer: Bytes, start: Ints, length: NDArray[np.int32], *, null_text:
     return filled
 
 
-@compiled(types.int64(_INTS32, _INTS, types.boolean))
+@kernel(I8, _INTS32, _INTS, BOOL)
 def _total(length: NDArray[np.int32], rows: Ints, every: bool) -> int:
     total = 0
     for i in range(length.size if every else rows.size):
@@ -91,7 +91,7 @@ def _total(length: NDArray[np.int32], rows: Ints, every: bool) -> int:
     return total
 
 
-@compiled(types.void(BYTES, _INTS, _INTS32, BYTES, _INTS, types.boolean, BYTES, types.uint8[::1], types.int64[::1]))
+@kernel(VOID, BYTES, _INTS, _INTS32, BYTES, _INTS, BOOL, BYTES, Array("uint8"), Array("int64"))
 def _copy(
     buffer: Bytes,
     start: Ints,
@@ -104,7 +104,10 @@ def _copy(
     offsets: Ints,
 ) -> None:
     to = 0
+    last = offsets.size - 2
     for i in range(offsets.size - 1):
+        ahead = min(i + _AHEAD, last)
+        prefetch(buffer, start[ahead if every else rows[ahead]])
         row = i if every else rows[i]
         at = start[row]
         end = at + length[row]
@@ -131,7 +134,7 @@ def _copy(
         offsets[i + 1] = to
 
 
-@compiled(types.int64(BYTES, types.int64, types.int64))
+@piece
 def _sequence(data: Bytes, at: int, end: int) -> int:
     """How many bytes the non-ASCII character at ``at`` takes; 0 if it is not UTF-8 (Unicode, table 3-7)."""
     lead = byte_at(data, at)
@@ -155,7 +158,20 @@ def _sequence(data: Bytes, at: int, end: int) -> int:
     return size
 
 
-@compiled(types.int64(BYTES, types.int64, _INTS, types.int64[::1]))
+@piece
+def is_utf8(data: Bytes, at: int, end: int) -> bool:
+    while at < end:
+        step = next_bit(high_mask(data, at), 0)
+        at += step
+        if step < 64 and at < end:
+            taken = _sequence(data, at, end)
+            if taken == 0:
+                return False
+            at += taken
+    return True
+
+
+@kernel(I8, BYTES, I8, _INTS, Array("int64"))
 def _find_invalid(data: Bytes, size: int, offsets: Ints, found: Ints) -> int:
     """Put down which cells are not UTF-8, as far as ``found`` has room, and say how many there are."""
     count = 0

@@ -5,16 +5,18 @@ It copies no cell, and reads at most 64 bytes past the given length: every buffe
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from cauce.scan.vector import (
+from cauce.native import BOOL, I8, U1, VOID, Array, kernel
+from cauce.native.lanes import (
     BYTES,
     Bytes,
     Ints,
+    below,
     byte_at,
-    compiled,
     either_mask,
     equal_mask,
     next_bit,
@@ -33,14 +35,18 @@ DONE, MORE, FULL = 0, 1, 2
 POSITION, DOOMED, ROWS, FAULTS, STATUS = range(5)
 """The places in ``scan``'s state, which it reads as it starts and writes as it returns."""
 
+LINES = 1
+"""The second place in ``skim``'s state."""
+
 _LF, _CR, _QUOTE = 10, 13, 34
 _BLOCK = ~63
 _OPEN, _ENDED, _FAULTY, _CUT_OFF = 0, 1, 2, 3
 
-_INTS = types.int64[::1]
+_NONE, _ONE = (cast(int, np.uint64(n)) for n in range(2))
+_INTS = Array("int64")
 
 
-@compiled(types.int64(BYTES, types.int64, types.int64, types.uint8))
+@kernel(I8, BYTES, I8, I8, U1)
 def find(buffer: Bytes, begin: int, end: int, byte: int) -> int:
     """Where ``byte`` first stands in [begin, end), or ``end``."""
     block = begin & _BLOCK
@@ -54,7 +60,7 @@ def find(buffer: Bytes, begin: int, end: int, byte: int) -> int:
     return end
 
 
-@compiled(types.int64(BYTES, types.int64, types.int64))
+@kernel(I8, BYTES, I8, I8)
 def count_lines(buffer: Bytes, begin: int, end: int) -> int:
     """How many LF stand in [begin, end)."""
     lines = 0
@@ -68,7 +74,7 @@ def count_lines(buffer: Bytes, begin: int, end: int) -> int:
     return lines
 
 
-@compiled(types.void(BYTES, types.Array(types.int64, 1, "C", readonly=True), types.int64, _INTS))
+@kernel(VOID, BYTES, Array("int64", read=True), I8, _INTS)
 def number_lines(buffer: Bytes, offsets: Ints, first_line: int, lines: Ints) -> None:
     """The physical line of each of the ascending ``offsets``, in one pass up to the last of them."""
     at = 0
@@ -77,6 +83,81 @@ def number_lines(buffer: Bytes, offsets: Ints, first_line: int, lines: Ints) -> 
         line += count_lines(buffer, at, offsets[i])
         at = offsets[i]
         lines[i] = line
+
+
+@kernel(VOID, BYTES, I8, I8, U1, I8, _INTS)
+def skim(buffer: Bytes, length: int, target: int, delimiter: int, limit: int, state: Ints) -> None:
+    """Go from ``state[POSITION]``, where a record begins, over good records until one begins at or after ``target``.
+
+    It knows no cells, only quotes and line ends, and stops before a record that is not plainly good or not all
+    there: that one is for ``scan``. ``state[LINES]`` grows by the LF it goes over.
+    """
+    position = state[POSITION]
+    lines = state[LINES]
+    block = position & _BLOCK
+    gone = below(position & 63)
+    quotes = equal_mask(buffer, block, _QUOTE) & ~gone
+    feeds = equal_mask(buffer, block, _LF) & ~gone
+    within = 0
+    done = position >= target
+    while not done:
+        while quotes | feeds == _NONE:
+            block += 64
+            if block >= length:
+                break
+            quotes = equal_mask(buffer, block, _QUOTE)
+            feeds = equal_mask(buffer, block, _LF)
+        bit = next_bit(quotes | feeds, 0)
+        here = block + bit
+        if here >= length:
+            break
+        if next_bit(feeds, 0) == bit:
+            feeds &= feeds - _ONE
+            position = here + 1
+            lines += within + 1
+            within = 0
+            done = position >= target
+            continue
+        quotes &= quotes - _ONE
+        if here > position and byte_at(buffer, here - 1) != delimiter:
+            # Within a cell that began without one, a quote is a character like any other.
+            continue
+        closed = False
+        while True:
+            while quotes == _NONE:
+                within += population(feeds)
+                block += 64
+                if block >= length:
+                    break
+                quotes = equal_mask(buffer, block, _QUOTE)
+                feeds = equal_mask(buffer, block, _LF)
+            bit = next_bit(quotes, 0)
+            end = block + bit
+            if end + 1 >= length:
+                break
+            quotes &= quotes - _ONE
+            within += population(feeds & below(bit))
+            feeds &= ~below(bit)
+            after = byte_at(buffer, end + 1)
+            if after == _QUOTE:
+                if bit == 63:
+                    block += 64
+                    quotes = equal_mask(buffer, block, _QUOTE)
+                    feeds = equal_mask(buffer, block, _LF)
+                quotes &= quotes - _ONE
+                continue
+            if after == _CR and end + 2 < length:
+                after = byte_at(buffer, end + 2)
+                closed = after == _LF
+            else:
+                closed = after == delimiter
+                closed |= after == _LF
+            closed &= end - here <= limit + 1
+            break
+        if not closed:
+            break
+    state[POSITION] = position
+    state[LINES] = lines
 
 
 # Resuming at the line after a fault could cost quadratic time: in a file of lines `a","b` each line opens a
@@ -88,11 +169,9 @@ def number_lines(buffer: Bytes, offsets: Ints, first_line: int, lines: Ints) -> 
 # had ended there). So if A is inside quotes at such an LF, A has become F, opening quote included, and will
 # fail at X as well. Hence `doomed`, the farthest X so far: before it, a quoted cell that runs over the end
 # of its line is a fault at once, and no byte is read more than three times.
-@compiled(
-    types.void(
-        BYTES, types.int64, types.boolean, types.int64, types.uint8, types.int64, types.boolean, _INTS,
-        _INTS, types.int64[:, ::1], types.int32[:, ::1], types.uint8[:, ::1], _INTS, _INTS, _INTS,
-    )
+@kernel(
+    VOID, BYTES, I8, BOOL, I8, U1, I8, BOOL, _INTS,
+    _INTS, Array("int64", 2), Array("int32", 2), Array("uint8", 2), _INTS, _INTS, _INTS,
 )  # fmt: skip
 def scan(
     buffer: Bytes,

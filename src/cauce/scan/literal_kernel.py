@@ -2,9 +2,6 @@
 
 It accepts only what it has validated to the last byte, and writes only valid UTF-8. Where it is not sure
 it says ``ODD``, for the slow path; it says ``BAD`` only where nothing that follows could mend the cell.
-
-All of it stays in one file, because Numba's cache watches no file but that of the kernel itself: a helper
-edited elsewhere would go on running as it was.
 """
 
 from __future__ import annotations
@@ -12,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
 
+from cauce.native import VOID, Array, kernel, piece
 from cauce.scan.cell_kernel import (
     BAD,
     BYTES,
@@ -41,7 +38,7 @@ _OCTAL_END = _ZERO + 8
 _LOWER_X, _LOWER_U, _UPPER_U, _UPPER_N = (ord(c) for c in "xuUN")
 _NOWHERE = np.int64(-1)
 _INPUT = (BYTES, STARTS, LENGTHS)
-_OUT = (types.uint8[::1], types.int64[::1], types.int64[::1], STATES)
+_OUT = (Array("uint8"), Array("int64"), Array("int64"), STATES)
 
 
 def _flags(chars: bytes) -> Bytes:
@@ -62,19 +59,19 @@ for _letter, _meaning in zip(b"\\'\"abfnrtv", b"\\'\"\a\b\f\n\r\t\v", strict=Tru
 _NONE, _TRUE, _FALSE = (np.frombuffer(word, np.uint8).copy() for word in (b"None", b"True", b"False"))
 
 
-@njit(nogil=True)
+@piece
 def _blanks(buf: Any, p: Any, end: Any) -> Any:
     while p < end and (buf[p] == _SPACE or buf[p] == _NEWLINE or buf[p] == _TAB):
         p += 1
     return p
 
 
-@njit(nogil=True)
+@piece
 def _is_quote(c: Any) -> Any:
     return c in (_SINGLE, _DOUBLE)
 
 
-@njit(nogil=True)
+@piece
 def _utf8_bytes(buf: Any, p: Any, end: Any) -> Any:
     """Bytes of the valid sequence whose lead byte is at ``p``; 0 where a strict decoder would refuse it."""
     lead = buf[p]
@@ -103,7 +100,7 @@ def _utf8_bytes(buf: Any, p: Any, end: Any) -> Any:
     return more + 1
 
 
-@njit(nogil=True)
+@piece
 def _escape(buf: Any, p: Any, end: Any) -> Any:
     """Code point and end of the escape whose backslash is at ``p``; -1 and the next byte if it is unknown,
     and so stands for itself; nowhere as the end if it is an error or not understood here."""
@@ -150,7 +147,7 @@ def _escape(buf: Any, p: Any, end: Any) -> Any:
     return code, p
 
 
-@njit(nogil=True)
+@piece
 def _put(code: Any, out: Any, o: Any) -> Any:
     """Write a code point as UTF-8. It is never longer than the escape it comes from."""
     if code < 0x80:
@@ -171,7 +168,7 @@ def _put(code: Any, out: Any, o: Any) -> Any:
     return o + 2
 
 
-@njit(nogil=True)
+@piece
 def _copy_string(buf: Any, p: Any, end: Any, out: Any, o: Any) -> Any:
     """Write what the string at ``p`` means to ``out``; where it ends (or nowhere), and the end of ``out``."""
     quote = buf[p]
@@ -206,7 +203,7 @@ def _copy_string(buf: Any, p: Any, end: Any, out: Any, o: Any) -> Any:
     return _NOWHERE, o
 
 
-@njit(nogil=True)
+@piece
 def _skip_string(buf: Any, p: Any, end: Any) -> Any:
     """Where the string at ``p`` ends (or nowhere), and whether it holds an escape."""
     quote = buf[p]
@@ -235,7 +232,7 @@ def _skip_string(buf: Any, p: Any, end: Any) -> Any:
     return _NOWHERE, escaped
 
 
-@njit(nogil=True)
+@piece
 def _equals(buf: Any, p: Any, end: Any, word: Any) -> Any:
     if end - p != len(word):
         return False
@@ -245,14 +242,14 @@ def _equals(buf: Any, p: Any, end: Any, word: Any) -> Any:
     return True
 
 
-@njit(nogil=True)
+@piece
 def _skip_digits(buf: Any, p: Any, end: Any) -> Any:
     while p < end and _ZERO <= buf[p] <= _NINE:
         p += 1
     return p
 
 
-@njit(nogil=True)
+@piece
 def _skip_plain(buf: Any, p: Any, end: Any) -> Any:
     """Where the word or number at ``p`` ends, or nowhere. What may follow it is for the caller to check."""
     for word in (_NONE, _TRUE, _FALSE):
@@ -283,7 +280,7 @@ def _skip_plain(buf: Any, p: Any, end: Any) -> Any:
     return p
 
 
-@njit(nogil=True)
+@piece
 def _skip_key(buf: Any, p: Any, end: Any) -> Any:
     """Where the value begins whose key (a string) is at ``p``, or nowhere."""
     if p >= end or not _is_quote(buf[p]):
@@ -297,7 +294,7 @@ def _skip_key(buf: Any, p: Any, end: Any) -> Any:
     return _blanks(buf, p + 1, end)
 
 
-@njit(nogil=True)
+@piece
 def _skip_value(buf: Any, p: Any, end: Any, closers: Any) -> Any:
     """Where the literal at ``p`` ends, or nowhere. ``closers`` holds the brackets that are still open."""
     depth = 0
@@ -357,7 +354,7 @@ def _skip_value(buf: Any, p: Any, end: Any, closers: Any) -> Any:
     return _NOWHERE
 
 
-@njit(nogil=True)
+@piece
 def _after(buf: Any, p: Any, end: Any, closer: Any) -> Any:
     """Where the next item begins, or the closer stands, after an item that ended at ``p``; or nowhere."""
     p = _blanks(buf, p, end)
@@ -368,7 +365,7 @@ def _after(buf: Any, p: Any, end: Any, closer: Any) -> Any:
     return _blanks(buf, p + 1, end) if buf[p] == _COMMA else _NOWHERE
 
 
-@njit(nogil=True)
+@piece
 def _read_texts(buf: Any, p: Any, end: Any, out: Any, o: Any, ends: Any, count: Any) -> Any:
     """State of the cell, end of ``out``, number of ``ends``."""
     if buf[p] != _OPEN_LIST:
@@ -389,7 +386,7 @@ def _read_texts(buf: Any, p: Any, end: Any, out: Any, o: Any, ends: Any, count: 
     return ODD, o, count
 
 
-@njit(nogil=True)
+@piece
 def _read_entry(buf: Any, p: Any, end: Any, field: Any, out: Any, o: Any, closers: Any) -> Any:
     """End of the dict that is open at ``p`` (or nowhere), end of ``out``, and whether the field is a text."""
     found = False
@@ -427,7 +424,7 @@ def _read_entry(buf: Any, p: Any, end: Any, field: Any, out: Any, o: Any, closer
     return _NOWHERE, o, found
 
 
-@njit(nogil=True)
+@piece
 def _read_fields(buf: Any, p: Any, end: Any, field: Any, closers: Any, out: Any, o: Any, ends: Any, count: Any) -> Any:
     """State of the cell, end of ``out``, number of ``ends``."""
     if buf[p] != _OPEN_LIST:
@@ -452,7 +449,7 @@ def _read_fields(buf: Any, p: Any, end: Any, field: Any, closers: Any, out: Any,
     return ODD, o, count
 
 
-@njit(types.void(*_INPUT, *_OUT), nogil=True, cache=True)
+@kernel(VOID, *_INPUT, *_OUT)
 def text_lists(
     buf: Bytes,
     start: Starts,
@@ -474,19 +471,19 @@ def text_lists(
         counts[i] = count
 
 
-@njit(types.void(*_INPUT, BYTES, *_OUT), nogil=True, cache=True)
+@kernel(VOID, *_INPUT, BYTES, Array("uint8"), *_OUT)
 def field_lists(
     buf: Bytes,
     start: Starts,
     length: Lengths,
     field: Bytes,
+    closers: Bytes,
     out: Bytes,
     ends: Integers,
     counts: Integers,
     state: States,
 ) -> None:
-    """As ``text_lists``, with the text under ``field`` of each entry."""
-    closers = np.empty(MAX_DEPTH - 2, np.uint8)  # the list and its entries are two levels
+    """As ``text_lists``, with the text under ``field`` of each entry; ``closers`` is room for open brackets."""
     o, count = np.int64(0), np.int64(0)
     for i in range(len(start)):
         state[i] = NULL

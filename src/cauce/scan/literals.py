@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.scan.cell_kernel import BAD, ODD, PARSED, Bytes, Integers, Lengths, Starts, States, to_series
-from cauce.scan.literal_kernel import field_lists, text_lists
+from cauce.scan.literal_kernel import MAX_DEPTH, field_lists, text_lists
 
 MAX_BRACKETS = 100
 """Open brackets at once, those inside of strings too, beyond which an odd cell is refused unread."""
@@ -57,7 +57,8 @@ def _ordinary(buf: Bytes, start: Starts, length: Lengths, field: str | None) -> 
         text_lists(buf, start, length, out, ends[1:], counts[1:], state)
     else:
         name = np.frombuffer(field.encode(), np.uint8)
-        field_lists(buf, start, length, name, out, ends[1:], counts[1:], state)
+        closers = np.empty(MAX_DEPTH - 2, np.uint8)  # the list and its entries are two levels
+        field_lists(buf, start, length, name, closers, out, ends[1:], counts[1:], state)
     return to_series(_LISTS, counts, state, [_texts(out, ends[: counts[-1] + 1])]), state
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cauce.native.lanes import SPARE_BYTES, Bytes, Ints
 from cauce.scan.kernel import DONE, FAULTS, POSITION, QUOTED_LIMIT, ROWS, STATUS, number_lines, scan
-from cauce.scan.vector import SPARE_BYTES, Bytes, Ints
 
 PART_LIMIT = 2**31 - 1
 """The most bytes in a part: the length of a cell is kept in 32 bits."""

@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-from numba import types
 from numpy.typing import NDArray
 
-from cauce.scan.vector import BYTES, SPARE_BYTES, Bytes, Ints, byte_at, compiled
+from cauce.native import BOOL, VOID, Array, kernel, piece
+from cauce.native.lanes import BYTES, SPARE_BYTES, Bytes, Ints, below, differ_mask, prefetch, word_at
+from cauce.scan.gather import is_utf8
 
 ABSENT, PRESENT, UNSURE = 0, 1, 2
 FEW_TEXTS = 5_000
 
-_INTS = types.Array(types.int64, 1, "C", readonly=True)
-_INTS32 = types.Array(types.int32, 1, "C", readonly=True)
+_INTS = Array("int64", read=True)
+_INTS32 = Array("int32", read=True)
 _SLOTS_PER_TEXT = 4
-_HEAD, _TAIL = 8, 8
+_ROUND = 64
+# A slot of the table holds a text's number plus one, and in its upper half that of the text's hash.
+_TAG = np.uint64(0xFFFFFFFF00000000)
+_MIX_0, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
 
 
 class TextSet:
@@ -29,7 +32,7 @@ class TextSet:
 
     def __init__(self, texts: pl.Series) -> None:
         self._texts = texts.drop_nulls().unique(maintain_order=True)
-        arrow = self._texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.large_string())
+        arrow = self._texts.cast(pl.String).rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
         offsets, data = arrow.buffers()[1:]
         self._offsets: Ints = np.frombuffer(offsets, np.int64)[arrow.offset : arrow.offset + len(arrow) + 1].copy()
         size = int(self._offsets[-1]) if len(arrow) else 0
@@ -37,7 +40,7 @@ class TextSet:
         if size:
             self._data[:size] = np.frombuffer(data, np.uint8)[:size]
         slots = 1 << max(4, (len(arrow) * _SLOTS_PER_TEXT - 1).bit_length())
-        self._table: NDArray[np.int32] = np.zeros(slots, np.int32)
+        self._table: NDArray[np.uint64] = np.zeros(slots, np.uint64)
         _fill(self._data, self._offsets, self._table)
         self._members: frozenset[str] | None = None
 
@@ -53,7 +56,8 @@ class TextSet:
         every = rows is None
         chosen = np.empty(0, np.int64) if rows is None else np.ascontiguousarray(rows, np.int64)
         found = np.empty(length.size if every else chosen.size, np.uint8)
-        _probe(buffer, start, length, escaped, chosen, every, self._data, self._offsets, self._table, found)
+        hashes = np.empty(_ROUND, np.uint64)
+        _probe(buffer, start, length, escaped, chosen, every, self._data, self._offsets, self._table, hashes, found)
         return found
 
     def has(self, texts: pl.Series) -> NDArray[np.bool_]:
@@ -66,39 +70,42 @@ class TextSet:
         return np.array([text in self._members for text in texts], np.bool_)
 
 
-@compiled(types.uint64(BYTES, types.int64, types.int64))
+@piece
 def _hash(data: Bytes, start: Any, length: Any) -> Any:
-    """Of the length, the first bytes and the last ones: what differs elsewhere is told apart by comparing."""
-    hashed = np.uint64(14695981039346656037) ^ np.uint64(length)
-    head = min(length, _HEAD)
-    for i in range(head):
-        hashed = (hashed ^ np.uint64(byte_at(data, start + i))) * np.uint64(1099511628211)
-    for i in range(max(head, length - _TAIL), length):
-        hashed = (hashed ^ np.uint64(byte_at(data, start + i))) * np.uint64(1099511628211)
-    return hashed ^ (hashed >> np.uint64(29))
+    """Of the length and the first, middle and last bytes: what differs elsewhere is told apart by comparing."""
+    head = word_at(data, start)
+    tail = middle = np.uint64(0)
+    if length < 8:
+        head &= below(length * 8)
+    else:
+        tail = word_at(data, start + length - 8)
+        middle = word_at(data, start + length // 2 - 4)
+    hashed = (head ^ np.uint64(length) * _MIX_0) * _MIX_1
+    hashed = (hashed ^ hashed >> np.uint64(32) ^ tail) * _MIX_2
+    hashed = (hashed ^ hashed >> np.uint64(29) ^ middle) * _MIX_1
+    return hashed ^ hashed >> np.uint64(32)
 
 
-@compiled(types.boolean(BYTES, types.int64, BYTES, types.int64, types.int64))
+@piece
 def _same(one: Bytes, at: Any, other: Bytes, to: Any, length: Any) -> bool:
-    for i in range(length):  # noqa: SIM110  (kernels have no generators)
-        if byte_at(one, at + i) != byte_at(other, to + i):
+    for done in range(0, length, 64):
+        if differ_mask(one, at + done, other, to + done) & below(min(length - done, 64)) != np.uint64(0):
             return False
     return True
 
 
-@compiled(types.void(BYTES, _INTS, types.int32[::1]))
-def _fill(data: Bytes, offsets: Ints, table: NDArray[np.int32]) -> None:
+@kernel(VOID, BYTES, _INTS, Array("uint64"))
+def _fill(data: Bytes, offsets: Ints, table: NDArray[np.uint64]) -> None:
     mask = np.uint64(table.size - 1)
     for number in range(offsets.size - 1):
-        slot = _hash(data, offsets[number], offsets[number + 1] - offsets[number]) & mask
-        while table[slot] != 0:
+        hashed = _hash(data, offsets[number], offsets[number + 1] - offsets[number])
+        slot = hashed & mask
+        while table[slot] != np.uint64(0):
             slot = (slot + np.uint64(1)) & mask
-        table[slot] = number + 1
+        table[slot] = hashed & _TAG | np.uint64(number + 1)
 
 
-@compiled(
-    types.void(BYTES, _INTS, _INTS32, BYTES, _INTS, types.boolean, BYTES, _INTS, types.int32[::1], types.uint8[::1])
-)
+@kernel(VOID, BYTES, _INTS, _INTS32, BYTES, _INTS, BOOL, BYTES, _INTS, Array("uint64"), Array("uint64"), Array("uint8"))
 def _probe(
     buffer: Bytes,
     start: Ints,
@@ -108,31 +115,42 @@ def _probe(
     every: bool,
     data: Bytes,
     offsets: Ints,
-    table: NDArray[np.int32],
+    table: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
     found: NDArray[np.uint8],
 ) -> None:
+    """In rounds of ``hashes.size`` rows, so that what a row needs is on its way while others are looked at."""
     mask = np.uint64(table.size - 1)
-    for i in range(found.size):
-        row = i if every else rows[i]
-        at = start[row]
-        size = np.int64(length[row])
-        found[i] = ABSENT
-        if size == 0:
-            continue
-        if escaped[row]:
-            found[i] = UNSURE
-            continue
-        slot = _hash(buffer, at, size) & mask
-        while table[slot] != 0:
-            number = table[slot] - 1
-            to = offsets[number]
-            if offsets[number + 1] - to == size and _same(buffer, at, data, to, size):
-                found[i] = PRESENT
-                break
-            slot = (slot + np.uint64(1)) & mask
-        if found[i] == ABSENT:
+    for first in range(0, found.size, hashes.size):
+        last = min(first + hashes.size, found.size)
+        for i in range(first, last):
+            row = i if every else rows[i]
+            prefetch(buffer, start[row])
+        for i in range(first, last):
+            row = i if every else rows[i]
+            hashed = _hash(buffer, start[row], np.int64(length[row]))
+            hashes[i - first] = hashed
+            prefetch(table, np.int64(hashed & mask))
+        for i in range(first, last):
+            row = i if every else rows[i]
+            at = start[row]
+            size = np.int64(length[row])
+            found[i] = ABSENT
+            if size == 0:
+                continue
+            if escaped[row]:
+                found[i] = UNSURE
+                continue
+            hashed = hashes[i - first]
+            slot = hashed & mask
+            while table[slot] != np.uint64(0):
+                if table[slot] & _TAG == hashed & _TAG:
+                    number = np.int64(table[slot] & ~_TAG) - 1
+                    to = offsets[number]
+                    if offsets[number + 1] - to == size and _same(buffer, at, data, to, size):
+                        found[i] = PRESENT
+                        break
+                slot = (slot + np.uint64(1)) & mask
             # Bytes that are no UTF-8 stand for U+FFFD, which may well be in the set.
-            for k in range(size):
-                if byte_at(buffer, at + k) >= 0x80:
-                    found[i] = UNSURE
-                    break
+            if found[i] == ABSENT and not is_utf8(buffer, at, at + size):
+                found[i] = UNSURE

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
+from cauce.native import BOOL, I8, VOID, Array, kernel
+from cauce.native.kernel import inline_piece
+from cauce.native.lanes import prefetch, word_at
 from cauce.scan.cell_kernel import (
+    AHEAD,
     BAD,
     BYTES,
     LENGTHS,
@@ -51,10 +52,10 @@ _NEXT_PAIR_WEIGHTS = np.uint64(1 + (10_000 << 32))
 _HALF_BITS, _HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
 _PLUS, _MINUS, _POINT, _DIGIT_ZERO = ord("+"), ord("-"), ord("."), ord("0")
 
-_OUT = types.int64[::1]
+_OUT = Array("int64")
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _sign(buf: Any, p: Any, end: Any) -> Any:
     """1 for a minus (0 otherwise), and where the number goes on."""
     if p < end:
@@ -65,14 +66,14 @@ def _sign(buf: Any, p: Any, end: Any) -> Any:
     return _ZERO, p
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _zeros(buf: Any, p: Any, end: Any) -> Any:
     while p < end and buf[p] == _DIGIT_ZERO:
         p += 1
     return p
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _digits(buf: Any, p: Any, end: Any, value: Any) -> Any:
     """``value`` with the digits at ``p`` written behind it, and where they end. It wraps after 19 digits."""
     while p < end:
@@ -85,28 +86,12 @@ def _digits(buf: Any, p: Any, end: Any, value: Any) -> Any:
     return value, p
 
 
-def _load_word(typing_context: Any, buf: Any, p: Any) -> Any:
-    """The eight bytes at ``p`` as one integer, the first byte lowest."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        address = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(64).as_pointer())
-        word = builder.load(address)
-        word.align = 1
-        return word
-
-    return types.uint64(buf, p), codegen
-
-
-_word: Any = intrinsic(_load_word)
-
-
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _scan_short(buf: Any, p: Any, size: Any) -> Any:
     """``_scan`` for one to eight bytes: all of them at once, as one word, without a branch on any digit."""
     shift = np.uint64(64 - 8 * size)
     # The number moves to the high end, so that the last digit is the highest byte; zeros come before it.
-    word = (_word(buf, p) << shift) | (_ASCII_ZEROS >> _ONE >> (np.uint64(63) - shift))
+    word = (word_at(buf, p) << shift) | (_ASCII_ZEROS >> _ONE >> (np.uint64(63) - shift))
     digits, decimals = np.int64(size), np.int64(0)
     other = word ^ _POINTS
     found = (other - _LOW_BITS) & ~other & _HIGH_BITS  # exact up to its lowest bit: the first point
@@ -127,7 +112,7 @@ def _scan_short(buf: Any, p: Any, size: Any) -> Any:
     return value & _HALF_MASK, digits, decimals
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _scan(buf: Any, p: Any, end: Any) -> Any:
     """All digits as one integer, how many there are (0 if it is no number), how many of them are decimals."""
     if 0 < end - p <= 8 and p + 8 <= len(buf):
@@ -143,7 +128,7 @@ def _scan(buf: Any, p: Any, end: Any) -> Any:
     return value, end - p - 1, end - point - 1
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _parts(buf: Any, p: Any, end: Any, places: Any) -> Any:
     """For numbers of any length, already scanned: the whole part, the decimals as a count of 10^-places,
     and how many digits of the whole part matter; -1 if a decimal beyond ``places`` does."""
@@ -158,7 +143,7 @@ def _parts(buf: Any, p: Any, end: Any, places: Any) -> Any:
     return whole, fraction, point - first
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
     """Store the value and say whether it fits in 64 bits with its sign."""
     if value > _MAX_INT64 + negative:
@@ -167,9 +152,11 @@ def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
     return PARSED
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.boolean, _OUT, STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, _OUT, STATES)
 def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
         if length[i] == 0:
             state[i] = NULL
@@ -192,10 +179,12 @@ def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, v
             state[i] = _within(value, negative, values, i)
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.int64, _OUT, STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, I8, _OUT, STATES)
 def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, values: Integers, state: States) -> None:
     most_whole = (_MAX_INT64 + _ONE) // _POWERS[places]
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
         if length[i] == 0:
             state[i] = NULL
@@ -216,9 +205,11 @@ def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, value
             state[i] = _within(whole * _POWERS[places] + fraction, negative, values, i)
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.uint64[:, ::1], STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, Array("uint64", 2), STATES)
 def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.uint64], state: States) -> None:
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i, 0] = _ZERO
         values[i, 1] = _ZERO
         if length[i] == 0:
@@ -257,9 +248,11 @@ def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDAr
         state[i] = PARSED
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.float64[::1], STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, Array("float64"), STATES)
 def _float_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.float64], state: States) -> None:
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0.0
         if length[i] == 0:
             state[i] = NULL

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
 
+from cauce.native import VOID, Array, kernel
+from cauce.native.kernel import inline_piece
+from cauce.native.lanes import prefetch
 from cauce.scan.cell_kernel import (
+    AHEAD,
     BAD,
     BYTES,
     LENGTHS,
@@ -46,7 +49,7 @@ _DIGIT_ZERO, _DASH, _SPACE, _COLON = ord("0"), ord("-"), ord(" "), ord(":")
 _P, _T, _D, _H, _M = (ord(letter) for letter in "PTDHM")
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _two(buf: Any, p: Any) -> Any:
     """The number of two digits at ``p``, or one so large that no sum made here hides it."""
     # The unsigned index spares the test for one that counts from the end.
@@ -55,7 +58,7 @@ def _two(buf: Any, p: Any) -> Any:
     return np.int64(tens * _TEN + ones) if (tens <= _NINE) & (ones <= _NINE) else np.int64(_NO_NUMBER)
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _day(buf: Any, p: Any) -> Any:
     """Days since the epoch of the date in the ten bytes at ``p``."""
     year = _two(buf, p) * 100 + _two(buf, p + 2)
@@ -69,9 +72,11 @@ def _day(buf: Any, p: Any) -> Any:
     return first + _DAYS_BEFORE[month] + day - 1
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.int32[::1], STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int32"), STATES)
 def _date_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.int32], state: States) -> None:
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
         if length[i] == 0:
             state[i] = NULL
@@ -84,9 +89,11 @@ def _date_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray
                 state[i] = PARSED
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.int64[::1], STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int64"), STATES)
 def _timestamp_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, state: States) -> None:
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
         if length[i] == 0:
             state[i] = NULL
@@ -103,7 +110,7 @@ def _timestamp_kernel(buf: Bytes, start: Starts, length: Lengths, values: Intege
             state[i] = PARSED
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _part(buf: Any, p: Any, end: Any, letter: Any, unit: Any, minutes: Any) -> Any:
     """``minutes`` with the part ``n<letter>`` added if it stands at ``p``; -1 minutes if it does not fit."""
     first = p
@@ -124,7 +131,7 @@ def _part(buf: Any, p: Any, end: Any, letter: Any, unit: Any, minutes: Any) -> A
     return minutes + np.int64(number) * unit, p + 1
 
 
-@njit(nogil=True, forceinline=True)
+@inline_piece
 def _minutes(buf: Any, p: Any, end: Any) -> Any:
     """Whole minutes of the duration in ``buf[p:end]``, or -1."""
     if buf[p] != _P:
@@ -142,9 +149,11 @@ def _minutes(buf: Any, p: Any, end: Any) -> Any:
     return minutes if q == end and (q > first or has_days) else np.int64(-1)
 
 
-@njit(types.void(BYTES, STARTS, LENGTHS, types.int64[::1], STATES), nogil=True, cache=True)
+@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int64"), STATES)
 def _duration_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, state: States) -> None:
+    last = len(start) - 1
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
         if length[i] == 0:
             state[i] = NULL

@@ -44,7 +44,7 @@ _SERIES: dict[str, Callable[[pl.Series], pl.Series]] = {"vader": vader_units, "t
 
 
 def _vader(texts: pl.Series) -> NDArray[np.int32]:
-    # Loaded here, since numba takes longer to import than a small job to run.
+    # Loaded here: most jobs score no texts.
     from cauce.sentiment.compound import units_of
 
     return units_of(texts.cast(pl.String))

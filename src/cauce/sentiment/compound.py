@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cauce.scan.vector import Bytes, Ints
-from cauce.sentiment.reading import EMOJI, GAP, SPARE_BYTES, UNSURE, read
+from cauce.native.lanes import Bytes, Ints
+from cauce.sentiment.reading import EMOJI, GAP, LOWERED_BYTES, SPARE_BYTES, UNSURE, read
 from cauce.sentiment.rules import weigh
 from cauce.sentiment.vocabulary import analyzer, vocabulary
 
@@ -43,8 +43,10 @@ def _score(data: Bytes, starts: Ints, ends: Ints, units: NDArray[np.int32]) -> i
     words = np.empty(int((ends - starts).sum()) // 2 + count + GAP * (count + 1), np.uint16)
     firsts = np.empty(count + 1, np.int64)
     marks = np.empty((count, 2), np.int64)
-    left = read(data, starts, ends, table, words, firsts, marks, units)
-    return left + weigh(words, firsts, marks, rules, units)
+    left = read(data, starts, ends, table, words, firsts, marks, units, np.empty(LOWERED_BYTES, np.uint8))
+    longest = int(np.diff(firsts).max(initial=0))
+    hits, valences = np.empty(longest, np.int32), np.empty(longest, np.float64)
+    return left + weigh(words, firsts, marks, rules, units, hits, valences)
 
 
 def _finish(data: Bytes, starts: Ints, ends: Ints, units: NDArray[np.int32]) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from cauce.scan.vector import BYTES, Bytes, Ints, byte_at, compiled
-from cauce.sentiment.reading import SPARE_BYTES, part
+from cauce.native import VOID, Array, Struct, kernel, piece
+from cauce.native.lanes import BYTES, Bytes, Ints, byte_at
+from cauce.sentiment.reading import SPARE_BYTES
 from cauce.sentiment.vocabulary import pictures
 
 _SPACE = 32
-_named_tuple: Any = types.NamedTuple
 
 
 class Spellings(NamedTuple):
@@ -25,8 +24,8 @@ class Spellings(NamedTuple):
     text: NDArray[np.uint8]
 
 
-_SPELLINGS = _named_tuple((types.int64[::1], types.int64[::1], types.uint8[::1]), Spellings)
-_INTS = types.Array(types.int64, 1, "C", readonly=True)
+_SPELLINGS = Struct(Spellings, (Array("int64"), Array("int64"), Array("uint8")))
+_INTS = Array("int64", read=True)
 
 
 def spelled(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
@@ -46,7 +45,7 @@ def _spellings() -> Spellings:
     return Spellings(np.array([point for point, _ in known], np.int64), bounds.astype(np.int64), text)
 
 
-@part
+@piece
 def _point(data: Bytes, at: int) -> tuple[int, int]:
     """The character at ``at``, which is not ASCII, and its size in bytes."""
     lead = byte_at(data, at)
@@ -57,7 +56,7 @@ def _point(data: Bytes, at: int) -> tuple[int, int]:
     return point, size
 
 
-@part
+@piece
 def _put(target: Bytes, to: int, source: Bytes, at: int, size: int) -> int:
     """Copy where there is a target, and say where the copy ends in any case, so that a first round can measure."""
     if target.size:
@@ -66,7 +65,7 @@ def _put(target: Bytes, to: int, source: Bytes, at: int, size: int) -> int:
     return to + size
 
 
-@part
+@piece
 def _row(points: Ints, point: int) -> int:
     """Where the emoji stands in the list, or -1."""
     low, high = 0, points.size
@@ -79,7 +78,7 @@ def _row(points: Ints, point: int) -> int:
     return low if low < points.size and points[low] == point else -1
 
 
-@part
+@piece
 def _spell_one(data: Bytes, at: int, end: int, known: Spellings, target: Bytes, to: int) -> int:
     begin = at
     while at < end:
@@ -102,7 +101,7 @@ def _spell_one(data: Bytes, at: int, end: int, known: Spellings, target: Bytes, 
     return to
 
 
-@compiled(types.void(BYTES, _INTS, _INTS, _SPELLINGS, types.uint8[::1], types.int64[::1]))
+@kernel(VOID, BYTES, _INTS, _INTS, _SPELLINGS, Array("uint8"), Array("int64"))
 def _spell(data: Bytes, starts: Ints, ends: Ints, known: Spellings, target: Bytes, bounds: Ints) -> None:
     for text in range(starts.size):
         bounds[text + 1] = _spell_one(data, starts[text], ends[text], known, target, bounds[text])

@@ -5,26 +5,28 @@ It knows nothing of sentiment, and a text that it cannot read for sure it hands 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba import njit, types
 from numpy.typing import NDArray
 
-from cauce.scan.vector import (
+from cauce.native import I8, Array, Struct, kernel, piece
+from cauce.native.lanes import (
     BYTES,
     Bytes,
     Ints,
+    after_last,
+    below,
     byte_at,
-    compiled,
     either_mask,
     equal_mask,
     high_mask,
+    lower_block,
     next_bit,
     population,
+    range_mask,
+    word_at,
 )
-from cauce.sentiment.lanes import after_last, below, lower_block, range_mask, word_at
 
 SPARE_BYTES = 72
 """What may be read after the end of a text: a block of 64 bytes, begun up to two late, and some room."""
@@ -46,6 +48,7 @@ GAP = 3
 
 KEY_BYTES = 23
 """The longest word of the table: a key's last byte is the word's length, so that NUL bytes are no padding."""
+LOWERED_BYTES = 64 + KEY_BYTES + 1
 BUCKETS, SLOTS = 4096, 16384
 _BUCKET_SHIFT, _SLOT_SHIFT, _LENGTH_SHIFT = np.uint64(52), np.uint64(50), np.uint64(56)
 _MIX_0, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
@@ -55,9 +58,6 @@ _KEPT = np.array(
 )
 # Masks are unsigned in compiled code, and so must be what they are combined with.
 _ZERO, _ONE, _TWO, _THREE = (cast(int, np.uint64(n)) for n in range(4))
-
-F = TypeVar("F", bound=Callable[..., Any])
-_njit: Any = njit
 
 
 class Table(NamedTuple):
@@ -69,15 +69,8 @@ class Table(NamedTuple):
     keys: NDArray[np.uint64]
 
 
-_named_tuple: Any = types.NamedTuple
-_TABLE = _named_tuple((types.uint8[::1], types.uint8[::1], types.uint16[::1], types.uint64[::1]), Table)
-_INTS = types.Array(types.int64, 1, "C", readonly=True)
-
-
-def part(function: F) -> F:
-    """A piece of a kernel, compiled into it; without reference counts, which cost more than the pieces themselves."""
-    piece: F = _njit(nogil=True, _nrt=False)(function)
-    return piece
+_TABLE = Struct(Table, (Array("uint8"), Array("uint8"), Array("uint16"), Array("uint64")))
+_INTS = Array("int64", read=True)
 
 
 # The next three take numbers in the kernel, and arrays where the table is laid out.
@@ -96,10 +89,10 @@ def slot_of(key_hash: Any, turn: Any) -> Any:
     return (key_hash * (turn * _MIX_1 + _MIX_0)) >> _SLOT_SHIFT
 
 
-_hashed, _bucket_of, _slot_of = part(hashed), part(bucket_of), part(slot_of)
+_hashed, _bucket_of, _slot_of = piece(hashed), piece(bucket_of), piece(slot_of)
 
 
-@part
+@piece
 def _number(lowered: Bytes, at: int, size: int, table: Table) -> int:
     """Which word of the table this is. It has no branches, since no processor foresees the words of a text."""
     row = np.uint64(size) * _THREE
@@ -113,7 +106,7 @@ def _number(lowered: Bytes, at: int, size: int, table: Table) -> int:
     return number if differs == _ZERO else UNKNOWN
 
 
-@part
+@piece
 def _class_at(data: Bytes, at: int, classes: NDArray[np.uint8]) -> tuple[int, int]:
     """The class and the size in bytes of the character at ``at``, which is not ASCII."""
     lead = byte_at(data, at)
@@ -124,7 +117,7 @@ def _class_at(data: Bytes, at: int, classes: NDArray[np.uint8]) -> tuple[int, in
     return int(classes[point]) if point < CLASSED else 0, size
 
 
-@part
+@piece
 def _widen(data: Bytes, at: int, high: int, classes: NDArray[np.uint8]) -> tuple[int, int, int, int, int]:
     """What the characters outside ASCII add to the masks of a window, all classes met, and where it must end."""
     spaces, upper, lower = _ZERO, _ZERO, _ZERO
@@ -147,7 +140,7 @@ def _widen(data: Bytes, at: int, high: int, classes: NDArray[np.uint8]) -> tuple
     return spaces, upper, lower, met, 64
 
 
-@part
+@piece
 def _read_long(data: Bytes, at: int, end: int, table: Table, lowered: Bytes) -> tuple[int, int, int]:
     """The word at ``at``, too long for a window: its number, the classes it meets (two for ASCII too), its end."""
     begin, head, tail, met = at, end, at, 0
@@ -183,7 +176,7 @@ def _read_long(data: Bytes, at: int, end: int, table: Table, lowered: Bytes) -> 
     return CONTRACTION if contracted and word == UNKNOWN else word, met, at
 
 
-@part
+@piece
 def _read(data: Bytes, at: int, end: int, table: Table, words: NDArray[np.uint16], to: int, lowered: Bytes) -> int:
     """Put down the words of a text from ``to`` on and say where they end; -EMOJI or -UNSURE if it cannot be done.
 
@@ -245,7 +238,7 @@ def _read(data: Bytes, at: int, end: int, table: Table, words: NDArray[np.uint16
     return to
 
 
-@part
+@piece
 def _occurrences(data: Bytes, at: int, end: int, byte: int) -> int:
     count = 0
     while at < end:
@@ -254,8 +247,8 @@ def _occurrences(data: Bytes, at: int, end: int, byte: int) -> int:
     return count
 
 
-@compiled(
-    types.int64(BYTES, _INTS, _INTS, _TABLE, types.uint16[::1], types.int64[::1], types.int64[:, ::1], types.int32[::1])
+@kernel(
+    I8, BYTES, _INTS, _INTS, _TABLE, Array("uint16"), Array("int64"), Array("int64", 2), Array("int32"), Array("uint8")
 )
 def read(
     data: Bytes,
@@ -266,12 +259,13 @@ def read(
     firsts: Ints,
     marks: Ints,
     units: NDArray[np.int32],
+    lowered: Bytes,
 ) -> int:
     """Put down the words of each text, where they begin, how many ``!`` and ``?`` it has; in ``units`` those not read.
 
-    ``words`` has room for one word in two bytes and the gaps. The number of texts not read comes back.
+    ``words`` has room for one word in two bytes and the gaps, ``lowered`` for ``LOWERED_BYTES``. The number of
+    texts not read comes back.
     """
-    lowered = np.empty(64 + KEY_BYTES + 1, np.uint8)
     left, to = 0, 0
     for text in range(starts.size + 1):
         for _ in range(GAP):

@@ -7,14 +7,14 @@ still go either way, the text is handed back as ``UNSURE``.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from cauce.scan.vector import Ints, compiled
-from cauce.sentiment.reading import CAPITAL, CONTRACTION, GAP, UNSURE, part
+from cauce.native import I8, Array, Struct, kernel, piece
+from cauce.native.lanes import Ints
+from cauce.sentiment.reading import CAPITAL, CONTRACTION, GAP, UNSURE
 
 BOOSTS, NEGATES, OPENS, FOLLOWS = 1, 2, 4, 8
 """What a word can do beside having a valence; the last two: be the first of a phrase, the second of one."""
@@ -43,13 +43,10 @@ class Rules(NamedTuple):
     special_phrases: int
 
 
-_named_tuple: Any = types.NamedTuple
-_RULES = _named_tuple(
-    (types.uint8[::1], types.float64[::1], types.uint16[:, ::1], types.float64[::1], types.int64), Rules
-)
+_RULES = Struct(Rules, (Array("uint8"), Array("float64"), Array("uint16", 2), Array("float64"), I8))
 
 
-@part
+@piece
 def _phrase(rules: Rules, begin: int, end: int, first: int, second: int, third: int) -> float:
     """The value of the phrase of two or three words, among rows ``begin`` to ``end``; NaN if there is none."""
     for row in range(begin, end):
@@ -59,13 +56,13 @@ def _phrase(rules: Rules, begin: int, end: int, first: int, second: int, third: 
     return math.nan
 
 
-@part
+@piece
 def _joins(roles: NDArray[np.uint8], first: int, second: int) -> bool:
     """Whether a phrase may begin with these words: a quick no for nearly all."""
     return bool(roles[first] & OPENS) and bool(roles[second] & FOLLOWS)
 
 
-@part
+@piece
 def _idioms(rules: Rules, valence: float, three: int, two: int, one: int, zero: int, next_: int, after: int) -> float:
     special, end = rules.special_phrases, rules.phrase_values.size
     for value in (
@@ -91,7 +88,7 @@ def _idioms(rules: Rules, valence: float, three: int, two: int, one: int, zero: 
     return valence
 
 
-@part
+@piece
 def _boost(rules: Rules, word: int, valence: float, differs: bool, damped: float) -> float:
     number = word & _NUMBER
     scalar = 0.0
@@ -105,7 +102,7 @@ def _boost(rules: Rules, word: int, valence: float, differs: bool, damped: float
     return scalar
 
 
-@part
+@piece
 def _valence(rules: Rules, words: NDArray[np.uint16], at: int, before: int, differs: bool) -> float:
     """The valence of a word of the lexicon that has ``before`` words before it, after what they do to it."""
     roles = rules.roles
@@ -148,7 +145,7 @@ def _valence(rules: Rules, words: NDArray[np.uint16], at: int, before: int, diff
     return valence
 
 
-@part
+@piece
 def _weigh_around(but: int, places: NDArray[np.int32], valences: NDArray[np.float64], count: int) -> None:
     """Halve what stands before "but", raise what follows: each time the first of those with an equal valence."""
     for k in range(count):
@@ -161,7 +158,7 @@ def _weigh_around(but: int, places: NDArray[np.int32], valences: NDArray[np.floa
             valences[first] *= 1.5
 
 
-@part
+@piece
 def _emphasis(exclamations: int, questions: int) -> float:
     emphasis = min(exclamations, 4) * 0.292
     if questions > 3:
@@ -169,7 +166,7 @@ def _emphasis(exclamations: int, questions: int) -> float:
     return emphasis + (questions * 0.18 if questions > 1 else 0.0)
 
 
-@part
+@piece
 def _rounded(valences: NDArray[np.float64], count: int, emphasis: float) -> int:
     """The units of a sum; UNSURE where Python's two ways to sum (compensated from 3.12 on) might part."""
     total, lost = 0.0, 0.0
@@ -190,7 +187,7 @@ def _rounded(valences: NDArray[np.float64], count: int, emphasis: float) -> int:
     return units if _TIE < scaled - units < 1 - _TIE else UNSURE
 
 
-@part
+@piece
 def _units(
     words: NDArray[np.uint16],
     begin: int,
@@ -222,14 +219,22 @@ def _units(
     return _rounded(valences, kept, emphasis) if kept else 0
 
 
-@compiled(types.int64(types.uint16[::1], types.int64[::1], types.int64[:, ::1], _RULES, types.int32[::1]))
-def weigh(words: NDArray[np.uint16], firsts: Ints, marks: Ints, rules: Rules, units: NDArray[np.int32]) -> int:
-    """Put down the units of each text that has been read; how many are UNSURE comes back."""
-    longest = 0
-    for text in range(units.size):
-        longest = max(longest, firsts[text + 1] - firsts[text])
-    hits = np.empty(longest, np.int32)
-    valences = np.empty(longest, np.float64)
+@kernel(
+    I8, Array("uint16"), Array("int64"), Array("int64", 2), _RULES, Array("int32"), Array("int32"), Array("float64")
+)
+def weigh(
+    words: NDArray[np.uint16],
+    firsts: Ints,
+    marks: Ints,
+    rules: Rules,
+    units: NDArray[np.int32],
+    hits: NDArray[np.int32],
+    valences: NDArray[np.float64],
+) -> int:
+    """Put down the units of each text that has been read; how many are UNSURE comes back.
+
+    ``hits`` and ``valences`` have room for the words of the longest text.
+    """
     left = 0
     for text in range(units.size):
         if units[text] == 0:

@@ -1,11 +1,12 @@
-"""Compiles the sentiment kernels ahead of their first use, as a set-up step."""
+"""Compiles all kernels that have never been compiled here, so that no run has to wait for it."""
 
-from __future__ import annotations
+from cauce.native.kernel import declared
+from cauce.scan import cells, gather, located, lookup
+from cauce.sentiment import compound, emoji
 
-from importlib import import_module
+__all__ = ["cells", "compile_kernels", "compound", "emoji", "gather", "located", "lookup"]
 
 
 def compile_kernels() -> None:
-    """Leave the kernels in numba's cache; importing them is all it takes, since their signatures are given."""
-    for name in ("reading", "rules", "emoji"):
-        import_module(f"cauce.sentiment.{name}")
+    for kernel in declared:
+        kernel.load()

@@ -14,6 +14,7 @@ import msgspec
 from cauce.errors import FabricError, FabricFull
 from cauce.fabric.contract import Durability
 from cauce.worker.events import EXIT_FULL, GRACE_S, Event
+from cauce.worker.forked import Forked, may_fork
 
 HOPELESS_EXITS = 5
 """So many exits of workers with an error in a row, without one that goes on, end a run."""
@@ -29,18 +30,25 @@ class Crew:
     pids: dict[int, int] = field(default_factory=dict)
     restarts: int = 0
     events: list[Event] = field(default_factory=list)
-    _process: subprocess.Popen[bytes] | None = None
+    fork: bool = False
+    """Whether the first nursery is this process forked, which has loaded all that workers need."""
+    _process: subprocess.Popen[bytes] | Forked | None = None
     _unread: bytes = b""
     _errors_in_a_row: int = 0
 
     def start(self) -> None:
         noting = "journal" if self.journal else "no-journal"
         arguments = [str(self.root), str(self.size), self.durability, noting, str(self.attempts), str(os.getpid())]
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        if self.fork and may_fork():
+            # Once, before this process has begun its own work.
+            self.fork = False
+            self._process = Forked(arguments)
+        else:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
 

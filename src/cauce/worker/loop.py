@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cauce.errors import CauceError, FabricFull, FabricLost, JobFailed
 from cauce.fabric.contract import Fabric, Lease, Position
 from cauce.plan.physical import Plan
+from cauce.scan.parts import large_buffer
 from cauce.wire.manifest import Manifest, load_manifest
 from cauce.wire.records import Kind, Record, record
 from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task
@@ -205,5 +206,5 @@ class Worker:
 
     def _buffer(self, size: int) -> npt.NDArray[np.uint8]:
         if self._held_buffer.size < size:
-            self._held_buffer = np.empty(size + size // 8, np.uint8)
+            self._held_buffer = large_buffer(size + size // 8)
         return self._held_buffer

@@ -6,11 +6,14 @@ and its workers end with it.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import select
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +33,8 @@ from cauce.worker.tasks import Limits
 
 RESTART_PAUSES_S = (0.0, 0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … restart of a worker that has died soon after its start."""
+
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 
 STEADY_S = 5.0
 """A worker that has lived this long counts as having started well."""
@@ -62,10 +67,10 @@ class Nursery:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while not self._stopping or any(child.pid for child in self._children):
             self._start_due()
-            readable, _, _ = select.select([sys.stdin, woken], [], [], 0.1)
+            readable, _, _ = select.select([0, woken], [], [], 0.1)
             if woken in readable:
                 os.read(woken, 4096)
-            if sys.stdin in readable and not os.read(sys.stdin.fileno(), 4096):
+            if 0 in readable and not os.read(0, 4096):
                 self._stop()
             self._reap()
         return 0
@@ -115,18 +120,27 @@ class Nursery:
             child.pid = 0
 
 
+def _keep_memory() -> None:
+    """Has glibc keep what is freed for the next part: to get it anew costs a tenth of the time."""
+    with contextlib.suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+        for setting, value in ((_M_MMAP_THRESHOLD, 1 << 30), (_M_TRIM_THRESHOLD, 1 << 30), (_M_TOP_PAD, 1 << 26)):
+            mallopt(setting, value)
+
+
 def _tell(event: Event) -> None:
     """One line for the parent. If it is gone, so are we."""
     os.write(1, msgspec.json.encode(event) + b"\n")
 
 
-def main() -> int:
-    root, workers, durability, noting, attempts, parent = sys.argv[1:7]
+def main(arguments: Sequence[str]) -> int:
+    root, workers, durability, noting, attempts, parent = arguments
     setproctitle(f"cauce nursery {root}")
+    _keep_memory()
     die_with_parent(int(parent))
     limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts), life=f"{os.getpid()}-{time.time_ns()}")
     return Nursery(Path(root), int(workers), "power" if durability == "power" else "process", limits).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

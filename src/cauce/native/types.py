@@ -1,0 +1,80 @@
+"""What a kernel takes and gives, and how each of it lies in a call of the compiled function.
+
+numba passes an array as its owner, its parent, its size, the size of an item, the address, the shape and the
+strides; a tuple as its members. Owner and parent are for arrays that the callee may keep, which no kernel does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Scalar:
+    numba: str
+    """Its name among numba's types."""
+    native: type[Any]
+
+    def natives(self) -> Iterator[type[Any]]:
+        yield self.native
+
+    def values(self, value: Any) -> Iterator[Any]:
+        yield value
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array without gaps. ``read`` only: writable ones are taken too, and one compilation serves both."""
+
+    item: str
+    dimensions: int = 1
+    read: bool = False
+
+    def natives(self) -> Iterator[type[Any]]:
+        return iter([ctypes.c_int64] * (5 + 2 * self.dimensions))
+
+    def values(self, value: Any) -> Iterator[Any]:
+        if value.dtype != self.item or value.ndim != self.dimensions or not value.flags.c_contiguous:
+            raise TypeError(f"a kernel takes {self}, not {value.dtype} {value.shape} {value.strides}")
+        if not (self.read or value.flags.writeable):
+            raise TypeError(f"a kernel writes to {self}, and was given an array that is only to be read")
+        yield 0
+        yield 0
+        yield value.size
+        yield value.itemsize
+        yield value.ctypes.data
+        yield from value.shape
+        yield from value.strides
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A named tuple whose members are of the given types."""
+
+    form: type[Any]
+    members: tuple[Scalar | Array, ...]
+
+    def natives(self) -> Iterator[type[Any]]:
+        for member in self.members:
+            yield from member.natives()
+
+    def values(self, value: Any) -> Iterator[Any]:
+        for member, each in zip(self.members, value, strict=True):
+            yield from member.values(each)
+
+
+Type = Scalar | Array | Struct
+
+VOID = Scalar("void", ctypes.c_int64)
+BOOL = Scalar("boolean", ctypes.c_int8)
+U1 = Scalar("uint8", ctypes.c_uint8)
+I8 = Scalar("int64", ctypes.c_int64)
+U8 = Scalar("uint64", ctypes.c_uint64)
+F8 = Scalar("float64", ctypes.c_double)
+
+ITEMS = {name: np.dtype(name) for name in ("uint8", "uint16", "int32", "int64", "uint64", "float64")}
