@@ -8,11 +8,10 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-Row: TypeAlias = Sequence[str]
+Row: TypeAlias = list[str]
 
 TOLERANCE = 1e-9
 SHOWN_CHARACTERS = 200

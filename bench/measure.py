@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +15,18 @@ from pathlib import Path
 
 import psutil
 
+ROOT = Path(__file__).parents[1]
+"""Where commands run, so that they find this package."""
+
 POLL_S = 0.02
+LONGEST_RUN_S = 2 * 3600.0
+LINGER_S = 10.0
+SAID_CHARACTERS = 2000
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class CommandFailed(Exception):
+    """A command that did not end well. The message says what it said last."""
 
 
 @dataclass
@@ -29,6 +42,10 @@ class Measured:
         return statistics.median(self.wall_s)
 
     @property
+    def median_cpu_s(self) -> float:
+        return statistics.median(self.cpu_s)
+
+    @property
     def peak_mb(self) -> float:
         return max(self.peak_bytes) / 1e6
 
@@ -42,40 +59,64 @@ def side_by_side(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str
     results = {name: Measured() for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
-            _timed(name, command, results[name])
+            timed(command, results[name])
     for name, command in commands.items():
-        results[name].peak_bytes.append(_run(name, command, _watch))
+        watched(command, results[name])
     return results
 
 
-def _timed(name: str, command: Sequence[str], into: Measured) -> None:
+def timed(command: Sequence[str], into: Measured) -> None:
+    """Runs a command and notes its wall time, and the processor time of all processes it started."""
+    _adopt_orphans()
     before = os.times()
     started = time.monotonic()
-    _run(name, command, lambda process: process.wait())
+    _run(command, _wait)
     into.wall_s.append(time.monotonic() - started)
+    _bury_orphans()
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     into.cpu_s.append(used)
 
 
-def _run(name: str, command: Sequence[str], follow: Callable[[subprocess.Popen[bytes]], int]) -> int:
+def watched(command: Sequence[str], into: Measured) -> None:
+    """Runs a command and notes the peak of what it and its children hold."""
+    _adopt_orphans()
+    into.peak_bytes.append(_run(command, _watch))
+    _bury_orphans()
+
+
+def _run(command: Sequence[str], follow: Callable[[subprocess.Popen[bytes]], int]) -> int:
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
-        outcome = follow(process)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, cwd=ROOT)
+        try:
+            outcome = follow(process)
+        except BaseException:
+            _end(process)
+            raise
         if process.returncode != 0:
             said.seek(0)
-            words = said.read().decode(errors="replace")[-2000:]
-            raise RuntimeError(f"{name} failed with {process.returncode}: {words}")
+            words = said.read().decode(errors="replace").strip()[-SAID_CHARACTERS:]
+            raise CommandFailed(f"{' '.join(command)} ended with {process.returncode}: {words}")
     return outcome
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait(LONGEST_RUN_S)
+    except subprocess.TimeoutExpired:
+        raise CommandFailed(f"it did not end within {LONGEST_RUN_S:.0f} s") from None
 
 
 def _watch(process: subprocess.Popen[bytes]) -> int:
     """The largest sum of what the process and its children hold: private memory, and a share of what they share."""
     peak = 0
     root = psutil.Process(process.pid)
+    started = time.monotonic()
     while process.poll() is None:
         peak = max(peak, _held(root))
         time.sleep(POLL_S)
+        if time.monotonic() - started > LONGEST_RUN_S:
+            raise CommandFailed(f"it did not end within {LONGEST_RUN_S:.0f} s")
     return peak
 
 
@@ -93,16 +134,55 @@ def _held(root: psutil.Process) -> int:
     return held
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kills a command and all below it."""
+    if process.poll() is not None:
+        return
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    for member in family:
+        if member.is_running():
+            member.kill()
+    process.wait()
+
+
+def _adopt_orphans() -> None:
+    """Lets processes whose parent ends before them become ours: else nobody could tell how long they have worked.
+
+    Cauce's workers are such, and the virtual machine of PySpark.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _bury_orphans() -> None:
+    """Waits for what a command left behind; what does not end is killed."""
+    due = time.monotonic() + LINGER_S
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            time.sleep(POLL_S)
+        if time.monotonic() > due:
+            for orphan in psutil.Process().children():
+                orphan.kill()
+
+
 def report(results: Mapping[str, Measured], base: str) -> str:
     """A Markdown table of ratios to one of the commands. Times alone say little on a shared machine."""
     lines = ["| what | time, ratio | CPU, ratio | peak MB | rounds (s) |", "|---|---|---|---|---|"]
     reference = results[base]
     for name, result in results.items():
-        cpu = statistics.median(result.cpu_s) / statistics.median(reference.cpu_s)
-        rounds = " ".join(f"{each:.2f}" for each in result.wall_s)
+        cpu = result.median_cpu_s / reference.median_cpu_s
         ratio = result.median_s / reference.median_s
-        lines.append(f"| {name} | {ratio:.2f} | {cpu:.2f} | {result.peak_mb:.0f} | {rounds} |")
+        lines.append(f"| {name} | {ratio:.2f} | {cpu:.2f} | {result.peak_mb:.0f} | {rounds_of(result)} |")
     return "\n".join(lines)
+
+
+def rounds_of(result: Measured) -> str:
+    return " ".join(f"{each:.2f}" for each in result.wall_s)
 
 
 def warm(folder: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.books import CAUCE, QUERIES
+from bench.commands import BOOKS_WITHOUT_TEXTS, CAUCE
 from bench.measure import Measured, report, side_by_side, warm
 from cauce.chaos.run import same_answers
 from cauce.datasets.synth import generate
@@ -39,7 +39,8 @@ def _compare(data: Path, scratch: Path, rounds: int) -> dict[str, Measured]:
     warm(data)
     outs = {flag: scratch / flag.removeprefix("--") for flag in ("--no-journal", "--journal")}
     commands = {
-        flag: [*CAUCE, "--data", str(data), "--out", str(out), "--queries", QUERIES, flag] for flag, out in outs.items()
+        flag: [*CAUCE, "books", "--data", str(data), "--out", str(out), "--queries", BOOKS_WITHOUT_TEXTS, flag]
+        for flag, out in outs.items()
     }
     results = side_by_side(commands, rounds)
     different = same_answers(*outs.values())

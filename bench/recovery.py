@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.books import CAUCE, QUERIES
+from bench.commands import BOOKS_WITHOUT_TEXTS, CAUCE
 from cauce.chaos.processes import family, kill
 from cauce.chaos.run import same_answers
 from cauce.datasets.synth import generate
@@ -63,7 +63,18 @@ def main() -> None:
 @contextmanager
 def _run(data: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A run that may be disturbed within the block, and ends by itself."""
-    command = [*CAUCE, "--data", str(data), "--out", str(out), "--queries", QUERIES, "--attempts", "10000"]
+    command = [
+        *CAUCE,
+        "books",
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+        "--queries",
+        BOOKS_WITHOUT_TEXTS,
+        "--attempts",
+        "10000",
+    ]
     command += ["--part-bytes", str(PART_BYTES)]
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)

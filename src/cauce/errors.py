@@ -8,6 +8,7 @@ CauceError                 code
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
 ├── JobFailed              job-failed   the work started and could not be finished; exit code 1
 │   └── Conflict           conflict     one name, two contents: a step was not a pure function of its input
+├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
 └── FabricError            fabric       what carries logs and leases did not do as asked
     ├── FabricLost         lost         no confirmation came: what was to be written may be there or not
     ├── FabricFull         full         no room left for what was to be written
@@ -50,6 +51,12 @@ class JobFailed(CauceError):
 
 class Conflict(JobFailed):
     code = "conflict"
+
+
+class CutWrongly(CauceError):
+    """Never reaches a user: whoever started the work starts it again with a reading of the whole file."""
+
+    code = "cut"
 
 
 class FabricError(CauceError):

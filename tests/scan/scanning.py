@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cauce.native.lanes import SPARE_BYTES, Bytes
 from cauce.scan.cut import Header, Piece, cut_ranges, cut_stream, read_header
 from cauce.scan.gather import gather_text
 from cauce.scan.kernel import BROKEN, QUOTED_LIMIT
 from cauce.scan.located import line_of, locate, padded
-from cauce.native.lanes import SPARE_BYTES, Bytes
 from tests.oracle import reader
 
 TOKENS = [b"a", b",", b'"', b"\n", b"\r", b";", "é".encode(), b"\xff"]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cauce.native.lanes import Bytes
 from cauce.scan.gather import gather_bytes, gather_text, present
 from cauce.scan.located import Located, locate
-from cauce.native.lanes import Bytes
 from tests.scan.scanning import poisoned
 
 PIECES = [

@@ -57,7 +57,8 @@ QUERIES = {
             PARTITION BY origin, destination ORDER BY duration_minutes, leg_id, flight_date, search_date) <= 2
         ORDER BY origin, destination, duration_minutes, leg_id, flight_date, search_date""",
     "q4": """
-        SELECT origin, destination, round_even(100.0 * sum(CAST(fare * 100 AS BIGINT)) / count(*), 0) / 10000 AS mean_fare,
+        SELECT origin, destination,
+               round_even(100.0 * sum(CAST(fare * 100 AS BIGINT)) / count(*), 0) / 10000 AS mean_fare,
                max(fare) AS max_fare
         FROM trips
         WHERE fare > (SELECT avg(fare) FROM trips) AND origin IS NOT NULL AND destination IS NOT NULL

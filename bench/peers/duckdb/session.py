@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import duckdb
+from duckdb.func import PythonUDFType
 
 from bench.peers.literals import ESCAPED, NAMED, QUOTED
 from bench.peers.task import Task
@@ -31,7 +33,7 @@ def add_scorer(connection: Connection, task: Task) -> None:
 
     # Without a signature, which DuckDB would evaluate.
     score = lambda texts: task.scorer(pl.Series(pl.from_arrow(texts))).to_arrow()  # noqa: E731
-    connection.create_function("score", score, ["VARCHAR"], "INTEGER", type="arrow")
+    connection.create_function("score", score, ["VARCHAR"], "INTEGER", type=PythonUDFType.ARROW)
 
 
 def csv(paths: str | Sequence[str], *, options: str = "") -> str:

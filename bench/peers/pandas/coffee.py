@@ -36,7 +36,10 @@ def answer(task: Task) -> None:
         task,
         {
             "q1": lambda: large(in_hours(transactions)),
-            "q2": lambda: leaders(sold(in_years(read(task.months("transaction_items"), dict(zip(ITEMS, ITEMS, strict=True)), NUMBERS))), menu(task)),
+            "q2": lambda: leaders(
+                sold(in_years(read(task.months("transaction_items"), dict(zip(ITEMS, ITEMS, strict=True)), NUMBERS))),
+                menu(task),
+            ),
             "q3": lambda: payments(paid(in_hours(transactions)), stores(task)),
             "q4": lambda: regulars(purchases(transactions), stores(task), births(task)),
         },

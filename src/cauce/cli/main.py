@@ -1,4 +1,4 @@
-"""The command line: `cauce run`, `explain`, `datasets`, `generate`, `demo`."""
+"""The command line: `cauce run`, `explain`, `datasets`, `generate`, `demo`, `bench`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def run(
     power_safe: Annotated[
         bool, typer.Option("--power-safe", help="survive a loss of power too, not only kills")
     ] = False,
-    part_bytes: Annotated[int, typer.Option(help="bytes of a part of a table", min=1024, max=2**30)] = 16 * 2**20,
+    part_bytes: Annotated[
+        int,
+        typer.Option(help="bytes of a part of a table (default: by their size)", min=0, max=2**30, show_default=False),
+    ] = 0,
     journal: Annotated[
         bool, typer.Option(help="note what is done, so that a dead worker's lane goes on where it was")
     ] = True,
@@ -151,6 +154,18 @@ def demo(
     from cauce.cli.demo import demo_command
 
     demo_command(out, scale, seed)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """Measure Cauce beside DuckDB, Polars, pandas, Dask and PySpark, in a clone of the project."""
+    clone = Path(__file__).parents[3]
+    if not (clone / "bench" / "__main__.py").is_file():
+        raise UsageError("cauce bench needs the folder bench/ of the project: run ./cauce bench in a clone")
+    sys.path.insert(0, str(clone))
+    from bench.__main__ import main
+
+    raise typer.Exit(main(context.args))
 
 
 def cores() -> int:

@@ -8,13 +8,14 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from cauce.cli.output import answer_table, check_out, console, size, warn
 from cauce.cli.progress import Bars
-from cauce.errors import CorruptRecord, JobFailed, UnknownName, UsageError
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed, UnknownName, UsageError
 from cauce.fabric.contract import Durability
 from cauce.wire import FORMATS, REJECTS, Format
 from cauce.worker.crew import Crew
@@ -39,7 +40,7 @@ def run_command(
     params: list[str],
     work: Path | None = None,
     durability: Durability = "process",
-    part_bytes: int = 16 * 2**20,
+    part_bytes: int = 0,
     journal: bool = True,
     attempts: int = 3,
 ) -> None:
@@ -50,7 +51,9 @@ def run_command(
     # One thread for everything, as in the workers, which are this process forked. Read when Polars loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["POLARS_MAX_THREADS"] = "1"
-    import cauce.worker.nursery  # noqa: F401
+    from cauce.worker.nursery import make_ready
+
+    make_ready()
 
     folder = WorkFolder(work or out)
     crew = Crew(folder.path, workers, durability, journal, attempts, fork=True)
@@ -118,16 +121,24 @@ def _answer(
 
     chosen = load(dataset)
     prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
-    sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
-    settings = RunSettings(crew.size, part_bytes, crew.durability)
+    settings = RunSettings(crew.size, part_bytes or None, crew.durability)
+
+    def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:
+        sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
+        try:
+            with Bars(prepared.bytes) as bars:
+                run_with_workers(prepared, folder, crew, sink, bars, settings)
+        except BaseException:
+            sink.abandon()
+            raise
+        sink.finish()
+        return chosen, sink, bars
+
     try:
-        with Bars(prepared.bytes) as bars:
-            run_with_workers(prepared, folder, crew, sink, bars, settings)
-    except BaseException:
-        sink.abandon()
-        raise
-    sink.finish()
-    return chosen, sink, bars
+        return attempt(settings)
+    except CutWrongly:
+        warn("the files hold quotes that hide where their records begin: starting again, reading them whole first")
+        return attempt(replace(settings, guess=False))
 
 
 @contextmanager

@@ -18,17 +18,18 @@ from cauce.native.types import Array, Scalar, Struct, Type
 _types: Any = types
 _njit: Any = njit
 _llvm: Any = llvm
+_compiler: Any = compiler
 _compiled: dict[Callable[..., Any], Any] = {}
 
 
 def compile_kernel(kernel: Kernel, machine: Any) -> tuple[str, bytes]:
     """The name of the compiled function, and the object file that holds it and all that it calls."""
-    flags: Any = compiler.Flags()
+    flags = _compiler.Flags()
     # Called from here only, with arrays that are the caller's: it needs no wrapper and no reference counts.
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.nrt = False
-    made: Any = compiler.compile_extra(
+    made = _compiler.compile_extra(
         cpu_target.typing_context,
         cpu_target.target_context,
         _bound(kernel.function),

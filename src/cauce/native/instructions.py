@@ -17,6 +17,7 @@ from numba.np.arrayobj import make_array
 _CASE_BIT = 0x20
 _make_array: Any = make_array
 _intrinsic: Any = intrinsic
+_function: Any = cgutils.get_or_insert_function
 _I8, _I64 = ir.IntType(8), ir.IntType(64)
 _LANES = ir.VectorType(_I8, 64)
 
@@ -92,7 +93,7 @@ def _prefetch(typing: Any, array: Any, at: Any) -> Any:
         place = builder.bitcast(builder.gep(data, [args[1]]), _I8.as_pointer())
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), number, number, number])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        fetch = _function(builder.module, kind, "llvm.prefetch.p0")
         # To be read, soon, as data.
         builder.call(fetch, [place, number(0), number(3), number(1)])
         return context.get_dummy_value()

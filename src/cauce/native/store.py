@@ -65,7 +65,7 @@ def _loaded(symbol: str, machine_code: bytes) -> int:
     engine = _llvm.create_mcjit_compiler(_llvm.parse_assembly(""), target_machine())
     engine.add_object_file(_llvm.ObjectFileRef.from_data(machine_code))
     engine.finalize_object()
-    address = engine.get_function_address(symbol)
+    address: int = engine.get_function_address(symbol)
     if not address:
         raise RuntimeError(f"the compiled kernel {symbol} is damaged: delete it in {_folders()[0]}")
     _engines.append(engine)
@@ -86,11 +86,12 @@ def target_machine() -> Any:
 
 
 def _processor() -> str:
-    return _llvm.get_host_cpu_features().flatten()
+    features: str = _llvm.get_host_cpu_features().flatten()
+    return features
 
 
 @lru_cache(maxsize=1)
-def _surroundings() -> bytes:
+def surroundings() -> bytes:
     """What every kernel depends on beside its own source."""
     parts = [
         sys.version.encode(),
@@ -110,7 +111,7 @@ def _source(path: str) -> bytes:
 
 def _digest(kernel: Kernel) -> str:
     files = sorted({inspect.getfile(function) for function in _functions(kernel)})
-    parts = [_surroundings(), kernel.name.encode(), *map(_source, files)]
+    parts = [surroundings(), kernel.name.encode(), *map(_source, files)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:20]
 
 

@@ -23,8 +23,8 @@ class Scalar:
     def natives(self) -> Iterator[type[Any]]:
         yield self.native
 
-    def values(self, value: Any) -> Iterator[Any]:
-        yield value
+    def values(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,14 @@ class Array:
     def natives(self) -> Iterator[type[Any]]:
         return iter([ctypes.c_int64] * (5 + 2 * self.dimensions))
 
-    def values(self, value: Any) -> Iterator[Any]:
-        if value.dtype != self.item or value.ndim != self.dimensions or not value.flags.c_contiguous:
+    def values(self, value: Any) -> tuple[Any, ...]:
+        flags = value.flags
+        if value.dtype != ITEMS[self.item] or value.ndim != self.dimensions or not flags.c_contiguous:
             raise TypeError(f"a kernel takes {self}, not {value.dtype} {value.shape} {value.strides}")
-        if not (self.read or value.flags.writeable):
+        if not (self.read or flags.writeable):
             raise TypeError(f"a kernel writes to {self}, and was given an array that is only to be read")
-        yield 0
-        yield 0
-        yield value.size
-        yield value.itemsize
-        yield value.ctypes.data
-        yield from value.shape
-        yield from value.strides
+        address = value.__array_interface__["data"][0]
+        return (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,11 @@ class Struct:
         for member in self.members:
             yield from member.natives()
 
-    def values(self, value: Any) -> Iterator[Any]:
+    def values(self, value: Any) -> tuple[Any, ...]:
+        flat: tuple[Any, ...] = ()
         for member, each in zip(self.members, value, strict=True):
-            yield from member.values(each)
+            flat += member.values(each)
+        return flat
 
 
 Type = Scalar | Array | Struct

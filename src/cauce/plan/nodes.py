@@ -32,7 +32,7 @@ class Node:
     def names(self) -> tuple[str, ...]:
         raise NotImplementedError
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Node, ...]:
         return tuple(value for value in self._values() if isinstance(value, Node))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from cauce.plan.nodes import Final, Node, Receive, Scan, TopK
@@ -44,7 +45,7 @@ class Stage:
     result: Result | None = None
     report_rejects: frozenset[str] | None = None
 
-    @property
+    @cached_property
     def receives(self) -> tuple[int, ...]:
         """Numbers of the edges that this stage reads."""
         found = {node.edge for root in self.roots for node in walk(root) if isinstance(node, Receive)}
@@ -54,12 +55,12 @@ class Stage:
     def roots(self) -> tuple[Node, ...]:
         return tuple(edge.node for edge in self.sends) + ((self.result.node,) if self.result else ())
 
-    @property
+    @cached_property
     def scans(self) -> tuple[Scan, ...]:
         found = {node.key: node for root in self.roots for node in walk(root) if isinstance(node, Scan)}
         return tuple(found.values())
 
-    @property
+    @cached_property
     def read_columns(self) -> frozenset[str]:
         """Columns of the table that this stage locates."""
         used = frozenset[str]().union(*(scan.used or frozenset() for scan in self.scans))
@@ -83,15 +84,15 @@ class Plan:
     stages: tuple[Stage, ...]
     partitions: int
 
-    @property
+    @cached_property
     def edges(self) -> dict[int, Edge]:
         return {edge.number: edge for stage in self.stages for edge in stage.sends}
 
-    @property
+    @cached_property
     def tables(self) -> tuple[TableSpec, ...]:
         return tuple({stage.table.name: stage.table for stage in self.stages if stage.table}.values())
 
-    @property
+    @cached_property
     def results(self) -> dict[str, Result]:
         return {stage.result.query: stage.result for stage in self.stages if stage.result}
 

@@ -45,6 +45,11 @@ class Block:
         self._usable: dict[frozenset[str], Rows | None] = {}
         self._present: Mask | None = None
 
+    @property
+    def whole(self) -> bool:
+        """Whether the block ends where a record of its file does."""
+        return True
+
     def column(self, name: str, rows: Rows | None) -> pl.Series:
         """A column for these rows (None: all). Text is built here, for no more rows than asked."""
         if not isinstance(self.spec.columns[name].kind, Text):
@@ -143,6 +148,7 @@ class CsvBlock(Block):
         buffer: npt.NDArray[np.uint8],
         length: int,
         columns: frozenset[str],
+        open_end: bool = False,
     ) -> None:
         self._buffer = buffer
         self._length = length
@@ -153,8 +159,14 @@ class CsvBlock(Block):
         places = [header.index(spec.columns[name].header) for name in names]
         unique = sorted(set(places))
         self._slot = {name: unique.index(place) for name, place in zip(names, places, strict=True)}
-        self._located: Located = locate(buffer, length, delimiter=spec.delimiter, width=len(header), columns=unique)
+        self._located: Located = locate(
+            buffer, length, delimiter=spec.delimiter, width=len(header), columns=unique, open_end=open_end
+        )
         super().__init__(spec, file, self._located.rows)
+
+    @property
+    def whole(self) -> bool:
+        return self._located.whole
 
     def _parse(self, name: str) -> Parsed:
         at = self._slot[name]

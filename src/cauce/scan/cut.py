@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,8 @@ import numpy as np
 from cauce.errors import JobFailed, WrongColumns
 from cauce.native.lanes import SPARE_BYTES
 from cauce.scan.kernel import BROKEN, DOOMED, LINES, POSITION, QUOTED_LIMIT, count_lines, scan, skim
-from cauce.scan.located import PART_LIMIT, delimiter_byte, locate, padded
-
-WINDOW_BYTES = 2**20
-"""How much input is in memory at a time: little enough to stay in the processor's cache."""
+from cauce.scan.located import PART_LIMIT, WINDOW_BYTES, delimiter_byte, locate, padded
+from cauce.scan.memory import large_buffer
 
 _BOM = b"\xef\xbb\xbf"
 _NO_INTS = np.empty(0, np.int64)
@@ -77,6 +75,14 @@ def cut_ranges(
         yield from cutter.ranges(part_bytes)
 
 
+def begins_record(path: str | os.PathLike[str], *, delimiter: str, places: Iterable[int]) -> bool:
+    """Whether a record begins at each of the ascending places (or the file ends there), by reading up to the last."""
+    with open(path, "rb", buffering=0) as file:
+        cutter = _Cutter(file.readinto, delimiter)
+        cutter.header(os.fspath(path))
+        return all(cutter.go_to(place) == place for place in places)
+
+
 def cut_stream(
     chunks: Iterator[bytes],
     *,
@@ -116,7 +122,7 @@ class _Cutter:
         self._read_into = read_into
         self._delimiter = delimiter
         self._limit = limit
-        self._buffer = np.zeros(max(window_bytes, len(_BOM)) + SPARE_BYTES, np.uint8)
+        self._buffer = large_buffer(max(window_bytes, len(_BOM)) + SPARE_BYTES)
         self._base = 0
         self._length = 0
         self._final = False
@@ -147,6 +153,11 @@ class _Cutter:
             if self.position - start > PART_LIMIT:
                 raise _too_long(line)
             yield Range(start, self.position, line)
+
+    def go_to(self, target: int) -> int:
+        """The first start of a record at or after the target, which is not before where the reading is."""
+        self._advance(target, hold_from=None)
+        return self.position
 
     def held(self, start: int, end: int) -> bytes:
         """The bytes of the input between two offsets, as far as they are in the window."""

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cauce.native.lanes import SPARE_BYTES, Bytes, Ints
-from cauce.scan.kernel import DONE, FAULTS, POSITION, QUOTED_LIMIT, ROWS, STATUS, number_lines, scan
+from cauce.scan.kernel import DONE, FAULTS, MORE, POSITION, QUOTED_LIMIT, ROWS, STATUS, number_lines, scan
 
 PART_LIMIT = 2**31 - 1
 """The most bytes in a part: the length of a cell is kept in 32 bits."""
+
+WINDOW_BYTES = 2**20
+"""How much of a file is in memory at a time where it is read through: what the processor's cache holds."""
 
 _TYPICAL_ROW_BYTES = 64
 _FEW = 1024
@@ -41,6 +44,7 @@ class Located:
     fault_offset: Ints
     fault_cells: Ints
     """The number of cells that a rejected record has, or ``BROKEN`` for one faulty line."""
+    whole: bool = True
 
 
 def padded(data: bytes | bytearray | memoryview) -> Bytes:
@@ -65,8 +69,12 @@ def locate(
     width: int,
     columns: Sequence[int],
     limit: int = QUOTED_LIMIT,
+    open_end: bool = False,
 ) -> Located:
-    """Find the cells of ``columns`` in the first ``length`` bytes, where a record has ``width`` cells."""
+    """Find the cells of ``columns`` in the first ``length`` bytes, where a record has ``width`` cells.
+
+    With ``open_end`` more bytes follow in the file, and ``whole`` tells whether the part ends where a record does.
+    """
     if length > PART_LIMIT or length + SPARE_BYTES > buffer.size:
         raise ValueError(
             f"{length} bytes of a buffer of {buffer.size}: parts are under 2 GiB, with {SPARE_BYTES} spare"
@@ -79,12 +87,16 @@ def locate(
     state = np.zeros(5, np.int64)
     rows, faults = length // _TYPICAL_ROW_BYTES + _FEW, _FEW
     arrays = _room(len(columns), rows, faults)
+    final = not open_end
     while True:
-        scan(buffer, length, True, length, byte, limit, True, slots, *arrays, state)
+        scan(buffer, length, final, length, byte, limit, True, slots, *arrays, state)
         found, faulty = int(state[ROWS]), int(state[FAULTS])
         kept = _trimmed(arrays, found, faulty)
         if state[STATUS] == DONE:
-            return Located(found, *kept)
+            return Located(found, *kept, whole=final == (not open_end))
+        if state[STATUS] == MORE:
+            final = True
+            continue
         # What is still to come is taken to be like what was read, with a tenth for luck.
         growth = min(1.1 * length / int(state[POSITION]), _MOST_GROWTH)
         rows, faults = max(rows, int(found * growth) + _FEW), max(faults, int(faulty * growth) + _FEW)

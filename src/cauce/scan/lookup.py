@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cauce.native import BOOL, VOID, Array, kernel, piece
-from cauce.native.lanes import BYTES, SPARE_BYTES, Bytes, Ints, below, differ_mask, prefetch, word_at
+from cauce.native.lanes import BYTES, SPARE_BYTES, Bytes, Ints, below, byte_at, differ_mask, prefetch, word_at
 from cauce.scan.gather import is_utf8
 
 ABSENT, PRESENT, UNSURE = 0, 1, 2
@@ -22,6 +22,8 @@ _INTS = Array("int64", read=True)
 _INTS32 = Array("int32", read=True)
 _SLOTS_PER_TEXT = 4
 _ROUND = 64
+_LONGEST_ESCAPED = 4096
+_QUOTE = 34
 # A slot of the table holds a text's number plus one, and in its upper half that of the text's hash.
 _TAG = np.uint64(0xFFFFFFFF00000000)
 _MIX_0, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
@@ -56,8 +58,10 @@ class TextSet:
         every = rows is None
         chosen = np.empty(0, np.int64) if rows is None else np.ascontiguousarray(rows, np.int64)
         found = np.empty(length.size if every else chosen.size, np.uint8)
-        hashes = np.empty(_ROUND, np.uint64)
-        _probe(buffer, start, length, escaped, chosen, every, self._data, self._offsets, self._table, hashes, found)
+        hashes, plain = np.empty(_ROUND, np.uint64), np.empty(_LONGEST_ESCAPED + SPARE_BYTES, np.uint8)
+        _probe(
+            buffer, start, length, escaped, chosen, every, self._data, self._offsets, self._table, hashes, plain, found
+        )
         return found
 
     def has(self, texts: pl.Series) -> NDArray[np.bool_]:
@@ -74,7 +78,8 @@ class TextSet:
 def _hash(data: Bytes, start: Any, length: Any) -> Any:
     """Of the length and the first, middle and last bytes: what differs elsewhere is told apart by comparing."""
     head = word_at(data, start)
-    tail = middle = np.uint64(0)
+    tail: Any = np.uint64(0)
+    middle: Any = np.uint64(0)
     if length < 8:
         head &= below(length * 8)
     else:
@@ -84,6 +89,18 @@ def _hash(data: Bytes, start: Any, length: Any) -> Any:
     hashed = (hashed ^ hashed >> np.uint64(32) ^ tail) * _MIX_2
     hashed = (hashed ^ hashed >> np.uint64(29) ^ middle) * _MIX_1
     return hashed ^ hashed >> np.uint64(32)
+
+
+@piece
+def _unescape(buffer: Bytes, at: Any, size: Any, plain: Bytes) -> Any:
+    to = 0
+    end = at + size
+    while at < end:
+        byte = byte_at(buffer, at)
+        plain[to] = byte
+        to += 1
+        at += 2 if byte == _QUOTE else 1
+    return to
 
 
 @piece
@@ -105,7 +122,10 @@ def _fill(data: Bytes, offsets: Ints, table: NDArray[np.uint64]) -> None:
         table[slot] = hashed & _TAG | np.uint64(number + 1)
 
 
-@kernel(VOID, BYTES, _INTS, _INTS32, BYTES, _INTS, BOOL, BYTES, _INTS, Array("uint64"), Array("uint64"), Array("uint8"))
+@kernel(
+    VOID, BYTES, _INTS, _INTS32, BYTES, _INTS, BOOL, BYTES, _INTS,
+    Array("uint64"), Array("uint64"), Array("uint8"), Array("uint8"),
+)  # fmt: skip
 def _probe(
     buffer: Bytes,
     start: Ints,
@@ -117,9 +137,13 @@ def _probe(
     offsets: Ints,
     table: NDArray[np.uint64],
     hashes: NDArray[np.uint64],
+    plain: Bytes,
     found: NDArray[np.uint8],
 ) -> None:
-    """In rounds of ``hashes.size`` rows, so that what a row needs is on its way while others are looked at."""
+    """In rounds of ``hashes.size`` rows, so that what a row needs is on its way while others are looked at.
+
+    ``plain`` is room for a cell whose doubled quotes are undone.
+    """
     mask = np.uint64(table.size - 1)
     for first in range(0, found.size, hashes.size):
         last = min(first + hashes.size, found.size)
@@ -130,7 +154,8 @@ def _probe(
             row = i if every else rows[i]
             hashed = _hash(buffer, start[row], np.int64(length[row]))
             hashes[i - first] = hashed
-            prefetch(table, np.int64(hashed & mask))
+            place: Any = np.int64(hashed & mask)
+            prefetch(table, place)
         for i in range(first, last):
             row = i if every else rows[i]
             at = start[row]
@@ -138,19 +163,24 @@ def _probe(
             found[i] = ABSENT
             if size == 0:
                 continue
-            if escaped[row]:
-                found[i] = UNSURE
-                continue
             hashed = hashes[i - first]
+            if escaped[row]:
+                if size > plain.size - SPARE_BYTES:
+                    found[i] = UNSURE
+                    continue
+                size = _unescape(buffer, at, size, plain)
+                hashed = _hash(plain, 0, size)
             slot = hashed & mask
             while table[slot] != np.uint64(0):
                 if table[slot] & _TAG == hashed & _TAG:
                     number = np.int64(table[slot] & ~_TAG) - 1
                     to = offsets[number]
-                    if offsets[number + 1] - to == size and _same(buffer, at, data, to, size):
+                    if offsets[number + 1] - to == size and (
+                        _same(plain, 0, data, to, size) if escaped[row] else _same(buffer, at, data, to, size)
+                    ):
                         found[i] = PRESENT
                         break
                 slot = (slot + np.uint64(1)) & mask
             # Bytes that are no UTF-8 stand for U+FFFD, which may well be in the set.
-            if found[i] == ABSENT and not is_utf8(buffer, at, at + size):
+            if found[i] == ABSENT and not is_utf8(buffer, at, at + length[row]):
                 found[i] = UNSURE

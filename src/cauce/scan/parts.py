@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,11 +18,14 @@ import pyarrow.parquet as pq
 from cauce.errors import DataNotFound, JobFailed, WrongColumns
 from cauce.native.lanes import SPARE_BYTES
 from cauce.scan.block import Block, CsvBlock, FrameBlock
-from cauce.scan.cut import Header, cut_ranges, cut_stream, read_header
+from cauce.scan.cut import Header, begins_record, cut_ranges, cut_stream, read_header
+from cauce.scan.guess import UNKNOWN_LINE, guess_ranges
 from cauce.scan.located import padded
 from cauce.scan.tables import TableSpec
 
 PART_BYTES = 16 * 2**20
+MOST_PART_BYTES = 64 * 2**20
+PARTS_A_WORKER = 8
 CHUNK_BYTES = 2**20
 ENCODINGS = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
@@ -70,7 +71,13 @@ class Part:
             length = self.end - self.start
             held = buffer(length + SPARE_BYTES)
             _read_range(self.file.path, self.start, held, length)
-        return CsvBlock(spec, self.file.name, self.header, self.first_line, held, length, columns)
+        open_end = self.guessed and self.end < self.file.bytes
+        return CsvBlock(spec, self.file.name, self.header, self.first_line, held, length, columns, open_end)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether its bounds are a guess, and lines are counted from its own start."""
+        return self.first_line == UNKNOWN_LINE
 
     def _read_row_group(self, row_group: int, spec: TableSpec, columns: frozenset[str]) -> Block:
         headers = sorted({spec.columns[name].header for name in columns | set(spec.required)})
@@ -84,15 +91,6 @@ class Part:
         if not headers:
             frame = pl.DataFrame({"#row": np.zeros(table.num_rows, np.int8)})
         return FrameBlock(spec, self.file.name, self.first_line, {each.name: each for each in frame})
-
-
-def large_buffer(size: int) -> npt.NDArray[np.uint8]:
-    """Room for a part, on huge pages where the system has them: they are filled and read in less time."""
-    held = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):
-            held.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(held, np.uint8)
 
 
 def _read_range(path: str, start: int, buffer: npt.NDArray[np.uint8], length: int) -> None:
@@ -170,29 +168,43 @@ def _header(file: TableFile, spec: TableSpec) -> tuple[str, ...]:
     return first.cells
 
 
-def parts_of(files: list[TableFile], spec: TableSpec, part_bytes: int = PART_BYTES) -> Iterator[Part]:
+def part_bytes_for(files: list[TableFile], workers: int) -> int:
+    """How large the parts of a table should be: what each costs beside its bytes weighs less in large ones, but
+    every worker should have several, and a death should cost little."""
+    total = sum(file.bytes for file in files)
+    return min(max(total // (workers * PARTS_A_WORKER), PART_BYTES), MOST_PART_BYTES)
+
+
+def parts_of(
+    files: list[TableFile], spec: TableSpec, part_bytes: int = PART_BYTES, guess: bool = False
+) -> Iterator[Part]:
     """All parts of a table, numbered from 0 along its files. A file without rows is one part without rows, so
-    that an empty table has columns too."""
+    that an empty table has columns too. With ``guess``, files that allow it are cut without being read."""
     seq = 0
     for file in files:
-        for part in _parts_of_file(file, spec, part_bytes):
+        for part in _parts_of_file(file, spec, part_bytes, guess):
             yield replace(part, seq=seq)
             seq += 1
 
 
-def _parts_of_file(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
+def _parts_of_file(file: TableFile, spec: TableSpec, part_bytes: int, guess: bool) -> Iterator[Part]:
     if file.encoding == ".parquet":
         yield from _row_groups(file)
     elif file.encoding == ".csv":
-        yield from _ranges(file, spec, part_bytes)
+        yield from _ranges(file, spec, part_bytes, guess)
     else:
         yield from _streamed(file, spec, part_bytes)
 
 
-def _ranges(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]:
+def _ranges(file: TableFile, spec: TableSpec, part_bytes: int, guess: bool) -> Iterator[Part]:
     header = read_header(file.path, spec.delimiter)
     empty = True
-    for each in cut_ranges(file.path, delimiter=spec.delimiter, part_bytes=part_bytes):
+    # Any line may be a record of one cell.
+    if guess and len(header.cells) > 1:
+        ranges = guess_ranges(file.path, header, delimiter=spec.delimiter, part_bytes=part_bytes)
+    else:
+        ranges = cut_ranges(file.path, delimiter=spec.delimiter, part_bytes=part_bytes)
+    for each in ranges:
         weight = each.end - (0 if empty else each.start)
         yield Part(0, file, header.cells, each.first_line, each.start, each.end, weight=weight)
         empty = False
@@ -200,6 +212,16 @@ def _ranges(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Part]
         raise JobFailed(f"{file.path} changed while it was read: start again when nobody writes to it")
     if empty:
         yield Part(0, file, header.cells, header.lines + 1, header.end, header.end)
+
+
+def cuts_hold(files: list[TableFile], spec: TableSpec, part_bytes: int) -> bool:
+    """Whether the guessed parts of these files begin and end where records do; reads them whole to tell."""
+    for file in files:
+        if file.encoding == ".csv":
+            ends = [part.end for part in _ranges(file, spec, part_bytes, guess=True) if part.guessed]
+            if not begins_record(file.path, delimiter=spec.delimiter, places=ends):
+                return False
+    return True
 
 
 def _row_groups(file: TableFile) -> Iterator[Part]:

@@ -10,9 +10,10 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.errors import CorruptRecord, JobFailed
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed
 from cauce.fabric.contract import Fabric, Position
-from cauce.scan.parts import PART_BYTES, Part, TableFile, parts_of
+from cauce.scan.guess import LineCounts
+from cauce.scan.parts import Part, TableFile, part_bytes_for, parts_of
 from cauce.scan.tables import TableSpec
 from cauce.wire.frames import load_frame
 from cauce.wire.manifest import Manifest
@@ -64,11 +65,13 @@ class Upload:
         job: str,
         topology: Topology,
         files: Mapping[str, list[TableFile]],
-        part_bytes: int = PART_BYTES,
+        part_bytes: int | None = None,
         reorder: Reorder = lambda parts: parts,
         watch: Watch | None = None,
+        guess: bool = False,
     ) -> None:
         self._watch = watch
+        self._guess = guess
         self._fabric = fabric
         self._job = job
         self._topology = topology
@@ -81,7 +84,9 @@ class Upload:
         return next(self._sayings, None) is not None
 
     def parts(self, table: TableSpec) -> Iterator[Part]:
-        return parts_of(self._files[table.name], table, self._part_bytes)
+        files = self._files[table.name]
+        part_bytes = self._part_bytes or part_bytes_for(files, self._topology.lanes)
+        return parts_of(files, table, part_bytes, self._guess)
 
     def _say_all(self, reorder: Reorder) -> Iterator[bool]:
         for table in self._topology.plan.tables:
@@ -169,6 +174,7 @@ class Collect:
         self._sink = sink
         self._watch = watch
         self._state: Position = {}
+        self._lines = LineCounts()
         self._readings = [
             _Reading(
                 f"the answer of {query}",
@@ -213,7 +219,9 @@ class Collect:
     def _report(self, table: str) -> Callable[[Record], None]:
         def take(said: Record) -> None:
             report = load_report(said.body)
-            self._sink.rejects(report.frame())
+            if not report.whole:
+                raise CutWrongly(f"part {said.seq} of table {table} does not end where a record ends")
+            self._sink.rejects(report.frame(self._lines))
             if self._watch is not None:
                 self._watch.scanned(table, said.seq, report.rows)
 

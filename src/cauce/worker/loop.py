@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cauce.errors import CauceError, FabricFull, FabricLost, JobFailed
 from cauce.fabric.contract import Fabric, Lease, Position
 from cauce.plan.physical import Plan
-from cauce.scan.parts import large_buffer
+from cauce.scan.memory import large_buffer
 from cauce.wire.manifest import Manifest, load_manifest
 from cauce.wire.records import Kind, Record, record
 from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task

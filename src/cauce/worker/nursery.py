@@ -27,6 +27,7 @@ from setproctitle import setproctitle
 import cauce.wire.formats  # noqa: F401  (loaded before forking, as everything a worker needs)
 from cauce.fabric.contract import Durability
 from cauce.fabric.files import FilesFabric
+from cauce.native.store import surroundings, target_machine
 from cauce.worker.events import EXIT_FAILED, Event
 from cauce.worker.process import die_with_parent, work
 from cauce.worker.tasks import Limits
@@ -133,10 +134,17 @@ def _tell(event: Event) -> None:
     os.write(1, msgspec.json.encode(event) + b"\n")
 
 
+def make_ready() -> None:
+    """Loads what workers would else load one by one."""
+    target_machine()
+    surroundings()
+
+
 def main(arguments: Sequence[str]) -> int:
     root, workers, durability, noting, attempts, parent = arguments
     setproctitle(f"cauce nursery {root}")
     _keep_memory()
+    make_ready()
     die_with_parent(int(parent))
     limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts), life=f"{os.getpid()}-{time.time_ns()}")
     return Nursery(Path(root), int(workers), "power" if durability == "power" else "process", limits).run()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from cauce.scan.block import Block
+from cauce.scan.guess import LineCounts
 from cauce.scan.parts import Part, TableFile
 from cauce.wire.frames import dump_frame, frame_digest, load_frame
 from cauce.wire.records import CLIENT, Kind, Record, digest_of, record
@@ -64,14 +66,23 @@ class Report(msgspec.Struct, frozen=True):
 
     rows: int
     rejects: bytes
+    whole: bool = True
+    """Whether the part ends where a record does."""
+    place: tuple[str, int] | None = None
+    """The file and the byte from which its lines are counted, where that is not the file's first."""
 
-    def frame(self) -> pl.DataFrame:
-        return load_frame(self.rejects)
+    def frame(self, lines: LineCounts) -> pl.DataFrame:
+        frame = load_frame(self.rejects)
+        if self.place is None or frame.is_empty():
+            return frame
+        return frame.with_columns(pl.col("line") + lines.before(*self.place) + 1)
 
 
-def dump_report(producer: int, seq: int, rows: int, rejects: pl.DataFrame) -> Record:
-    body = msgspec.msgpack.encode(Report(rows, dump_frame(rejects)))
-    return record(Kind.DATA, producer, seq, body, digest_of(f"{rows} {frame_digest(rejects)}".encode()))
+def dump_report(producer: int, part: Part, block: Block, rejects: pl.DataFrame) -> Record:
+    place = (part.file.path, part.start) if part.guessed else None
+    body = msgspec.msgpack.encode(Report(block.height, dump_frame(rejects), block.whole, place))
+    said = f"{block.height} {block.whole} {frame_digest(rejects)}"
+    return record(Kind.DATA, producer, part.seq, body, digest_of(said.encode()))
 
 
 def load_report(data: bytes) -> Report:

@@ -10,13 +10,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cauce.errors import CorruptRecord, JobFailed
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed
 from cauce.fabric.contract import Durability
 from cauce.fabric.files import FilesFabric
-from cauce.scan.parts import PART_BYTES
+from cauce.scan.parts import cuts_hold, part_bytes_for
 from cauce.wire.manifest import Manifest
 from cauce.worker.client import Collect, Sink, Upload, Watch, check_logs, create
 from cauce.worker.crew import Crew
@@ -35,13 +35,15 @@ STILL_S = 30.0
 @dataclass(frozen=True)
 class RunSettings:
     workers: int
-    part_bytes: int = PART_BYTES
+    part_bytes: int | None = None
     durability: Durability = "process"
+    guess: bool = True
+    """Whether files are cut without being read first, which ends in ``CutWrongly`` where they mislead."""
 
 
 def job_name(prepared: Prepared, settings: RunSettings) -> str:
     """The same for the same questions on the same files: that is what lets a run be taken up again."""
-    parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers)]
+    parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers), str(settings.guess)]
     for table, files in sorted(prepared.files.items()):
         for file in files:
             changed = os.stat(file.path).st_mtime_ns
@@ -71,29 +73,45 @@ def run_with_workers(
         if other != job:
             fabric.delete_job(other)
     create(fabric, manifest, topology)
-    upload = Upload(fabric, job, topology, prepared.files, settings.part_bytes, watch=watch)
+    upload = Upload(fabric, job, topology, prepared.files, settings.part_bytes, watch=watch, guess=settings.guess)
     collect = Collect(fabric, job, topology, sink, watch)
     try:
         _drive(upload, collect, crew, watch, lambda: check_logs(fabric, job, topology))
-    except (JobFailed, CorruptRecord):
+    except (JobFailed, CorruptRecord, CutWrongly) as problem:
         # Its end, or its damage, stands in its logs: kept, it would fail again without a try.
         fabric.delete_job(job)
+        if isinstance(problem, JobFailed) and settings.guess and not _cuts_hold(prepared, settings):
+            raise CutWrongly("the job failed over parts that were cut wrongly") from problem
         raise
     finally:
         fabric.close()
+
+
+def _cuts_hold(prepared: Prepared, settings: RunSettings) -> bool:
+    """Whether a failure is one of the data, and not of where they were cut."""
+    for table in prepared.plan.tables:
+        files = prepared.files[table.name]
+        if not cuts_hold(files, table, settings.part_bytes or part_bytes_for(files, settings.workers)):
+            return False
+    return True
 
 
 def run_for_answers(prepared: Prepared, workers: int) -> Answers:
     """The answers as frames: of little data in this process, of more with worker processes in a folder of their own."""
     if sum(prepared.bytes.values()) < LITTLE_BYTES:
         return run_in_memory(prepared)
-    sink = Memory()
     with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
         work = WorkFolder(Path(folder))
         crew = Crew(work.path, workers)
         crew.start()
         try:
-            run_with_workers(prepared, work, crew, sink, Silent(), RunSettings(workers))
+            settings = RunSettings(workers)
+            try:
+                sink = Memory()
+                run_with_workers(prepared, work, crew, sink, Silent(), settings)
+            except CutWrongly:
+                sink = Memory()
+                run_with_workers(prepared, work, crew, sink, Silent(), replace(settings, guess=False))
         finally:
             crew.kill()
             work.close()

@@ -210,7 +210,7 @@ class SourceTask(Task):
         partitions = context.topology.plan.partitions
         if stage.report_rejects is not None:
             rejects = block.rejects(stage.report_rejects)
-            report = dump_report(self.spec.number, part.seq, block.height, rejects)
+            report = dump_report(self.spec.number, part, block, rejects)
             context.say(context.topology.reports_log(self._table), [report])
         sent = run_part(stage, received, block, part.seq << ROWS_PER_PART_BITS, partitions)
         for edge in stage.sends:

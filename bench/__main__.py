@@ -1,0 +1,32 @@
+"""`./cauce bench`: Cauce beside DuckDB, Polars, pandas, Dask and PySpark; how it scales; what it costs when small."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.options import parsed
+from cauce.errors import CauceError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code: 1 if answers differ, if Cauce failed, or if kills were asked for and none happened."""
+    options = parsed(arguments, __doc__ or "")
+    # Only now, when it is known that all they need is installed.
+    from bench.modes import MODES
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cauce-bench-") as scratch:
+        problems = MODES[options.mode](options, Path(scratch))
+    for problem in problems:
+        sys.stderr.write(f"problem: {problem}\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except CauceError as problem:
+        sys.exit(f"error [{problem.code}] {problem}")

@@ -1,0 +1,101 @@
+"""The commands that are measured: Cauce, Cauce under kills, and each peer with each way to score texts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.peers import PEERS
+from bench.peers.task import scoring
+
+CAUCE = [sys.executable, "-P", "-m", "cauce", "run"]
+BOOKS_WITHOUT_TEXTS = "q1,q2,q3,q4"
+
+SAMPLED_BYTES = 30_000_000
+"""The library scores some hundred texts a second: of more than so many bytes it gets a sample."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Questions on files."""
+
+    dataset: str
+    data: Path
+    queries: tuple[str, ...]
+    workers: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command that answers a job, and where it leaves its answers and what it has to say of itself."""
+
+    name: str
+    command: tuple[str, ...]
+    answers: Path
+    peer: str = ""
+    kills: Path | None = None
+    """A file to which each run adds how many kills there were."""
+    scored: Path | None = None
+    """A folder with notes on the texts that the Python library scored."""
+    sampled: bool = False
+    """Whether it scores only some of them, so that its time is extrapolated and that answer cannot be compared."""
+    processes: int = 1
+    """How many processes share the scoring."""
+
+
+def cauce(job: Job, scratch: Path) -> Entry:
+    answers = scratch / "cauce"
+    return Entry("Cauce", (*CAUCE, *_cauce_arguments(job, answers)), answers)
+
+
+def cauce_killed(job: Job, scratch: Path, every_s: float) -> Entry:
+    answers, kills = scratch / "cauce-killed", scratch / "cauce-killed.kills"
+    command = (sys.executable, "-m", "bench.killing", str(every_s), str(kills), *_cauce_arguments(job, answers))
+    return Entry(f"Cauce, a worker killed every {every_s:g} s", command, answers, kills=kills)
+
+
+def peers(job: Job, scratch: Path, names: tuple[str, ...], *, library: bool) -> list[Entry]:
+    """An entry for each peer; if texts are scored, one with Cauce's kernel and one with the library if asked."""
+    if not scoring(job.dataset, job.queries):
+        return [_peer(job, scratch / name, name, PEERS[name]) for name in names]
+    entries: list[Entry] = []
+    for name in names:
+        entries.append(_peer(job, scratch / f"{name}-kernel", name, f"{PEERS[name]} + Cauce's kernel"))
+        if library:
+            entries.append(with_library(job, scratch, name))
+    return entries
+
+
+def with_library(job: Job, scratch: Path, name: str) -> Entry:
+    answers = scratch / f"{name}-library"
+    scored, every = scratch / f"{name}-library.scored", library_every(job)
+    plain = _peer(job, answers, name, f"{PEERS[name]} + vaderSentiment")
+    return Entry(
+        plain.name,
+        (*plain.command, "--library-every", str(every), "--notes", str(scored)),
+        answers,
+        name,
+        scored=scored,
+        sampled=every > 1,
+        # The others call Python from threads, of which one at a time may run.
+        processes=job.workers if name == "pyspark" else 1,
+    )
+
+
+def library_every(job: Job) -> int:
+    """Of so many texts the library scores one."""
+    name = "Books_rating.csv" if job.dataset == "books" else "movies_metadata.csv"
+    path = job.data / name
+    return max(1, path.stat().st_size // SAMPLED_BYTES) if path.exists() else 1
+
+
+def _peer(job: Job, answers: Path, name: str, shown: str) -> Entry:
+    where = (name, job.dataset, "--data", str(job.data), "--out", str(answers))
+    what = ("--queries", ",".join(job.queries), "--threads", str(job.workers))
+    return Entry(shown, (sys.executable, "-m", "bench.peers", *where, *what), answers, name)
+
+
+def _cauce_arguments(job: Job, answers: Path) -> tuple[str, ...]:
+    where = (job.dataset, "--data", str(job.data), "--out", str(answers))
+    return (*where, "--queries", ",".join(job.queries), "--workers", str(job.workers))

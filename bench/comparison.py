@@ -1,0 +1,108 @@
+"""Cauce beside its peers on one dataset: runs all of them in turn, and compares every answer with Cauce's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bench.commands import Entry, Job
+from bench.compare import difference
+from bench.measure import CommandFailed, Measured, timed, watched
+from cauce.chaos.run import same_answers
+
+REASON_CHARACTERS = 300
+
+
+@dataclass
+class Outcome:
+    """What came of an entry."""
+
+    entry: Entry
+    measured: Measured = field(default_factory=Measured)
+    failure: str = ""
+    """Why it could not be measured; empty if it could."""
+    differences: dict[str, str] = field(default_factory=dict)
+    """By query, what differs from Cauce's answer."""
+    kills: list[int] = field(default_factory=list)
+    texts: int = 0
+    scored: int = 0
+
+    @property
+    def extrapolated(self) -> bool:
+        return self.scored < self.texts
+
+
+def run(entries: Sequence[Entry], job: Job, rounds: int) -> list[Outcome]:
+    """The first entry is Cauce. What fails in the first round, in which memory is watched, is not run again."""
+    outcomes = [Outcome(entry) for entry in entries]
+    for outcome in outcomes:
+        _tell(f"{job.dataset}: memory of {outcome.entry.name}")
+        _attempt(outcome, lambda each: watched(each.entry.command, each.measured))
+    for number in range(1, rounds + 1):
+        for outcome in outcomes:
+            if not outcome.failure:
+                _tell(f"{job.dataset}: round {number} of {rounds}: {outcome.entry.name}")
+                _attempt(outcome, _time)
+    for outcome in outcomes:
+        if not outcome.failure:
+            outcome.differences = _differences(outcomes[0].entry, outcome.entry, job.queries)
+    return outcomes
+
+
+def _attempt(outcome: Outcome, measure: Callable[[Outcome], None]) -> None:
+    shutil.rmtree(outcome.entry.answers, ignore_errors=True)
+    try:
+        measure(outcome)
+    except CommandFailed as problem:
+        outcome.failure = _last_words(str(problem))
+
+
+def _last_words(problem: str) -> str:
+    """The end of what a command said, in one line: a library's reason stands in the last ones."""
+    lines = [line.strip() for line in problem.splitlines() if line.strip()]
+    return " ".join(lines[-2:])[-REASON_CHARACTERS:]
+
+
+def _time(outcome: Outcome) -> None:
+    entry = outcome.entry
+    for notes in (entry.scored, entry.kills):
+        if notes is not None:
+            shutil.rmtree(notes) if notes.is_dir() else notes.unlink(missing_ok=True)
+    timed(entry.command, outcome.measured)
+    if entry.scored is not None:
+        _extrapolate(outcome)
+    if entry.kills is not None:
+        outcome.kills.append(sum(map(int, entry.kills.read_text().split())))
+
+
+def _extrapolate(outcome: Outcome) -> None:
+    """Adds the time that the texts left out would have taken, had each taken as long as those of the sample."""
+    assert outcome.entry.scored is not None
+    paths = outcome.entry.scored.glob("*")
+    notes = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    outcome.texts = sum(note["texts"] for note in notes)
+    outcome.scored = sum(note["scored"] for note in notes)
+    if outcome.extrapolated and outcome.scored:
+        left_out = outcome.texts - outcome.scored
+        cpu_s = sum(note["cpu_s"] for note in notes) / outcome.scored * left_out
+        outcome.measured.cpu_s[-1] += cpu_s
+        outcome.measured.wall_s[-1] += cpu_s / outcome.entry.processes
+
+
+def _differences(ours: Entry, entry: Entry, queries: Sequence[str]) -> dict[str, str]:
+    if not entry.peer:
+        return dict.fromkeys(same_answers(ours.answers, entry.answers), "the bytes differ")
+    compared = [query for query in queries if query != "q5" or not entry.sampled]
+    found = {query: difference(ours.answers / f"{query}.csv", entry.answers / f"{query}.csv") for query in compared}
+    return {query: what for query, what in found.items() if what}
+
+
+def _tell(line: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{line}")
+    else:
+        sys.stderr.write(line + "\n")
+    sys.stderr.flush()

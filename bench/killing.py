@@ -1,0 +1,22 @@
+"""A run of Cauce under kills: `python -m bench.killing EVERY_S COUNT_FILE ARGUMENTS_OF_RUN…`.
+
+Kills a worker that is at work, on average so often, and adds to the file how many kills there were.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cauce.chaos.run import Chaos
+
+
+def main(every_s: str, count: str, *arguments: str) -> None:
+    chaos = Chaos(arguments, float(every_s), seed=0, tell=lambda line: None, weights=(("kill", 1),))
+    chaos.play()
+    with Path(count).open("a", encoding="utf-8") as file:
+        file.write(f"{len(chaos.done)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

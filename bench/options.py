@@ -1,0 +1,132 @@
+"""What `./cauce bench` was asked for, checked before anything is started."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench.peers import PEERS
+from cauce.datasets import BUILT_IN, load
+from cauce.errors import UnknownName, UsageError
+
+SCALE = 0.1
+SMALL_SCALE = 0.001
+INSTALL = "./cauce bench, in a clone, installs all of requirements-bench.lock"
+
+
+@dataclass(frozen=True)
+class Options:
+    datasets: tuple[str, ...]
+    queries: tuple[str, ...]
+    """Empty for all."""
+    scale: float
+    data: Path | None
+    peers: tuple[str, ...]
+    library: bool
+    rounds: int
+    workers: int
+    kill_every_s: float | None
+    out: Path
+    scales: tuple[float, ...]
+    worker_counts: tuple[int, ...]
+    mode: str
+    """`compare`, `scaling` or `small`."""
+
+    def queries_of(self, dataset: str) -> tuple[str, ...]:
+        known = tuple(load(dataset).queries)
+        unknown = [query for query in self.queries if query not in known]
+        if unknown:
+            raise UnknownName(f"{dataset} has no query {', '.join(unknown)}; it has {', '.join(known)}")
+        return self.queries or known
+
+
+def parsed(arguments: Sequence[str], description: str) -> Options:
+    """Raises for what cannot be done; what the parser itself refuses ends the process with exit code 2."""
+    given = _parser(description).parse_args(arguments)
+    mode = given.mode or "compare"
+    options = Options(
+        datasets=given.dataset or (BUILT_IN if mode == "compare" else ("books",)),
+        queries=given.queries,
+        scale=(SMALL_SCALE if mode == "small" else SCALE) if given.scale is None else given.scale,
+        data=given.data,
+        peers={"compare": given.peers, "small": ("polars",), "scaling": ()}[mode],
+        library=given.sentiment == "both",
+        rounds=given.rounds,
+        workers=given.workers,
+        kill_every_s=given.kill_every,
+        # Commands run in another folder than this one.
+        out=given.out.absolute(),
+        scales=given.scales,
+        worker_counts=given.worker_counts,
+        mode=mode,
+    )
+    _check(options)
+    return options
+
+
+def _parser(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cauce bench", description=description)
+    add, cores = parser.add_argument, os.cpu_count() or 1
+    add("--dataset", type=_names, metavar="A,B", help=f"of {', '.join(BUILT_IN)} (default: all)")
+    add("--queries", type=_names, default=(), metavar="q1,q2", help="default: all")
+    add("--scale", type=float, help=f"size of generated files, 1 being about 3 GB (default: {SCALE})")
+    add("--data", type=Path, metavar="DIR", help="your files instead: of one dataset, or in a folder for each")
+    add("--peers", type=_names, default=tuple(PEERS), metavar="A,B", help=f"default: {','.join(PEERS)}")
+    add("--sentiment", choices=("kernel", "both"), default="both", help="how peers score texts (default: both)")
+    add("--rounds", type=int, default=3, help="how often each command is timed (default: 3)")
+    add("--workers", type=int, default=cores, help="of Cauce, and threads of peers (default: the cores)")
+    add("--kill-every", type=float, metavar="SECONDS", help="also Cauce with a worker killed that often")
+    add("--out", type=Path, default=Path(".cache/bench"), help="results and generated files (default: .cache/bench)")
+    modes = parser.add_mutually_exclusive_group()
+    grown, small = "Cauce alone, for several sizes and numbers of workers", "Cauce beside Polars on some thousand rows"
+    modes.add_argument("--scaling", dest="mode", action="store_const", const="scaling", help=grown)
+    modes.add_argument("--small", dest="mode", action="store_const", const="small", help=small)
+    add("--scales", type=_numbers, default=(0.1, 1.0, 4.0), metavar="A,B", help="with --scaling (default: 0.1,1,4)")
+    add("--worker-counts", type=_counts, default=(1, 2), metavar="A,B", help="with --scaling (default: 1,2)")
+    return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(map(float, _names(text)))
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(map(int, _names(text)))
+
+
+def _check(options: Options) -> None:
+    for name in options.datasets:
+        if name not in BUILT_IN:
+            raise UnknownName(f"no dataset {name} to measure; there are {', '.join(BUILT_IN)}")
+        options.queries_of(name)
+    for name in options.peers:
+        if name not in PEERS:
+            raise UnknownName(f"no peer {name}; there are {', '.join(PEERS)}")
+    if min(options.rounds, options.workers, *options.worker_counts) < 1:
+        raise UsageError("--rounds, --workers and --worker-counts must be 1 or more")
+    if min(options.scale, *options.scales) <= 0:
+        raise UsageError("--scale and --scales must be above 0")
+    if options.kill_every_s is not None and options.kill_every_s <= 0:
+        raise UsageError("--kill-every must be above 0")
+    if options.data is not None and not options.data.is_dir():
+        raise UsageError(f"{options.data} is not a folder; --data names the one with the dataset's files")
+    if options.out.exists() and not options.out.is_dir():
+        raise UsageError(f"{options.out} is a file; --out names a folder")
+    _check_installed(options.peers)
+
+
+def _check_installed(peers: Sequence[str]) -> None:
+    missing = [package for package in ("psutil", "matplotlib", *peers) if find_spec(package) is None]
+    if missing:
+        raise UsageError(f"not installed: {', '.join(missing)}. {INSTALL}; --peers leaves peers out")
+    if "pyspark" in peers and shutil.which("java") is None:
+        raise UsageError("pyspark needs Java 17 or newer: install it, or leave pyspark out with --peers")
