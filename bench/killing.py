@@ -10,9 +10,12 @@ from pathlib import Path
 
 from cauce.chaos.run import Chaos
 
+MOST_KILLS = 200
+"""Then it is left in peace: where kills come faster than a part can be done, it would never end."""
+
 
 def main(every_s: str, count: str, *arguments: str) -> None:
-    chaos = Chaos(arguments, float(every_s), seed=0, tell=lambda line: None, weights=(("kill", 1),))
+    chaos = Chaos(arguments, float(every_s), 0, lambda line: None, weights=(("kill", 1),), most=MOST_KILLS)
     chaos.play()
     with Path(count).open("a", encoding="utf-8") as file:
         file.write(f"{len(chaos.done)}\n")

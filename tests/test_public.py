@@ -54,7 +54,7 @@ PLAN = {
 
 
 def test_the_package_exports_exactly_these_names() -> None:
-    assert set(cauce.__all__) == {"__version__", "run"}
+    assert set(cauce.__all__) == {"__version__", "connect", "run"}
 
 
 def test_the_words_of_a_dataset_are_exactly_these_names() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cauce.client import Service
     from cauce.worker.job import Answers
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "run"]
+__all__ = ["__version__", "connect", "run"]
 
 
 def run(
@@ -34,3 +35,13 @@ def run(
 
     cores = os.cpu_count() or 1
     return run_for_answers(prepare(load(dataset), Path(data), queries, parameters, partitions or cores), cores)
+
+
+def connect(urls: str | Sequence[str], token: str | None = None, *, ca: str | None = None) -> Service:
+    """The service behind one or several gateways. `ca` is a file of certificates to trust, for https.
+
+    >>> cauce.connect("http://127.0.0.1:8080").submit("books", "data/").results("q3")
+    """
+    from cauce.client import Service
+
+    return Service(urls, token, ca=ca)

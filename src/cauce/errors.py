@@ -9,6 +9,9 @@ CauceError                 code
 ├── JobFailed              job-failed   the work started and could not be finished; exit code 1
 │   └── Conflict           conflict     one name, two contents: a step was not a pure function of its input
 ├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
+├── Unreachable            unreachable  no gateway of the service answered in time
+├── Refused                (its own)    a gateway said no: the code and the sentence are the gateway's
+│   └── RefusedRequest     (its own)    to a request that is wrong in itself; a UsageError too, exit code 2
 └── FabricError            fabric       what carries logs and leases did not do as asked
     ├── FabricLost         lost         no confirmation came: what was to be written may be there or not
     ├── FabricFull         full         no room left for what was to be written
@@ -57,6 +60,23 @@ class CutWrongly(CauceError):
     """Never reaches a user: whoever started the work starts it again with a reading of the whole file."""
 
     code = "cut"
+
+
+class Unreachable(CauceError):
+    code = "unreachable"
+
+
+class Refused(CauceError):
+    """What a gateway answered, with its HTTP status and its stable code."""
+
+    def __init__(self, said: str, status: int, code: str) -> None:
+        super().__init__(said)
+        self.status = status
+        self.code = code
+
+
+class RefusedRequest(Refused, UsageError):
+    pass
 
 
 class FabricError(CauceError):

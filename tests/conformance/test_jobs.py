@@ -106,3 +106,78 @@ def test_a_job_created_again_begins_empty(one: Fabric, other: Fabric) -> None:
     assert taken.attempt == 1
     other.append("j", "log", data(0, 2))
     assert names(drain(one, "j", "log")[0]) == [(0, 2)]
+
+
+def test_trimming_leaves_the_named_logs(one: Fabric, other: Fabric) -> None:
+    for log in ("kept", "gone", "gone-too"):
+        one.append("j", log, data(0, 1))
+    position = drain(other, "j", "gone")[1]
+    one.trim("j", ["kept", "never-written"])
+    assert other.jobs() == ["j"]
+    assert other.manifest("j") == b"manifest"
+    assert names(drain(other, "j", "kept")[0]) == [(0, 1)]
+    assert drain(other, "j", "gone")[0] == []
+    assert drain(other, "j", "gone-too")[0] == []
+    assert other.read("j", "gone", position, 100).position == position
+
+
+def test_a_trimmed_job_goes_on_with_the_logs_it_has(one: Fabric, other: Fabric) -> None:
+    one.append("j", "kept", data(0, 1))
+    other.append("j", "kept", data(1, 1))
+    _, position = drain(other, "j", "kept")
+    one.trim("j", ["kept", "new"])
+    for producer, fabric in enumerate((one, other)):
+        fabric.append("j", "kept", data(producer, 2))
+        fabric.append("j", "new", data(producer, 2))
+    assert names(drain(other, "j", "kept", position)[0]) == [(0, 2), (1, 2)]
+    assert names(drain(one, "j", "new")[0]) == [(0, 2), (1, 2)]
+
+
+def test_nothing_brings_back_what_was_trimmed(one: Fabric, other: Fabric, world: World) -> None:
+    one.append("j", "gone", data(0, 1))
+    other.append("j", "gone", data(1, 1))
+    one.trim("j", [])
+    for fabric in (one, other, world.process()):
+        fabric.append("j", "gone", data(0, 2))
+        fabric.append("j", "new", data(0, 2))
+        fabric.offer("j", "q", ["a"])
+    for fabric in (one, other, world.process()):
+        assert drain(fabric, "j", "gone")[0] == []
+        assert drain(fabric, "j", "new")[0] == []
+        assert fabric.take("j", "q") is None
+
+
+def test_leases_of_a_trimmed_job_end_quietly(one: Fabric, other: Fabric) -> None:
+    one.offer("j", "q", ["a", "b", "c"])
+    assert one.take("j", "q") is not None
+    first, second = other.take("j", "q"), other.take("j", "q")
+    assert first is not None
+    assert second is not None
+    assert other.take("j", "q") is None
+    one.trim("j", [])
+    first.done()
+    second.give_back()
+    assert other.take("j", "q") is None
+    assert one.take("j", "q") is None
+
+
+def test_trimming_again_or_what_is_not_there_does_no_harm(one: Fabric, other: Fabric) -> None:
+    one.append("j", "kept", data(0, 1))
+    for fabric in (one, other, one):
+        fabric.trim("j", ["kept"])
+    assert names(drain(other, "j", "kept")[0]) == [(0, 1)]
+    one.trim("unknown", ["kept"])
+    one.delete_job("j")
+    one.trim("j", ["kept"])
+    assert other.jobs() == []
+
+
+def test_a_job_created_again_after_a_trim_is_whole(one: Fabric, other: Fabric) -> None:
+    one.append("j", "log", data(0, 1))
+    one.trim("j", [])
+    one.delete_job("j")
+    one.create_job("j", b"second")
+    other.append("j", "log", data(0, 2))
+    one.offer("j", "q", ["a"])
+    assert names(drain(one, "j", "log")[0]) == [(0, 2)]
+    assert other.take("j", "q") is not None

@@ -12,6 +12,7 @@ import typer
 from cauce import __version__
 from cauce.cli.chaos import app as chaos_app
 from cauce.cli.output import fail, warn
+from cauce.cli.service import register as register_service
 from cauce.errors import CauceError, JobFailed, UsageError
 
 app = typer.Typer(
@@ -154,6 +155,9 @@ def demo(
     from cauce.cli.demo import demo_command
 
     demo_command(out, scale, seed)
+
+
+register_service(app)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

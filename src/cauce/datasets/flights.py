@@ -57,6 +57,7 @@ flights = Table(
         "base_fare": Column("baseFare", Fixed(2)),
         "fare": Column("totalFare", Fixed(2)),
         "distance": Column("totalTravelDistance", Decimal()),
+        "miles": Column("totalTravelDistance", Float(), again=True),
         "arrivals": Column("segmentsArrivalAirportCode", Text()),
     },
 )
@@ -81,11 +82,11 @@ def q2() -> Relation:
     start = places.select(origin="airport", from_latitude="latitude", from_longitude="longitude")
     end = places.select(destination="airport", to_latitude="latitude", to_longitude="longitude")
     return (
-        flights.filter(pl.col("distance").is_not_null())
+        flights.filter(pl.col("miles").is_not_null())
         .join(start, on="origin", strategy="broadcast")
         .join(end, on="destination", strategy="broadcast")
         .with_columns(direct=direct_miles("from_latitude", "from_longitude", "to_latitude", "to_longitude"))
-        .filter(pl.col("distance").cast(pl.Float64) > 4 * pl.col("direct"))
+        .filter(pl.col("miles") > 4 * pl.col("direct"))
         .select("leg_id", "origin", "destination", "distance")
         .in_input_order()
     )

@@ -68,6 +68,10 @@ class Fabric(Protocol):
     def take(self, job: str, queue: str) -> Lease | None:
         """The first task of a queue that is neither finished nor held."""
 
+    def trim(self, job: str, keep: Sequence[str]) -> None:
+        """For a job that has ended: all its logs but these are gone, and all its leases. What is appended to another
+        log after that goes nowhere, and nothing is offered any more. Trimming again does no harm."""
+
     def delete_job(self, job: str) -> None:
         """The job, its logs and its leases are gone. Deleting it again, or half of it, does no harm."""
 

@@ -3,6 +3,7 @@
     root/jobs/<job>/manifest.json
     root/jobs/<job>/logs/<log>/<segment>
     root/jobs/<job>/leases/<queue>/<index>-<task>
+    root/jobs/<job>/trimmed                         which logs are left, once the others were removed
     root/trash/                                     jobs being built, jobs being removed
 
 Nothing that is done to a job may bring back its folder once that is gone.
@@ -74,6 +75,15 @@ class FilesFabric:
     def manifest(self, job: str) -> bytes | None:
         return self._folders.manifest(job)
 
+    def trim(self, job: str, keep: Sequence[str]) -> None:
+        for log in keep:
+            check_name("log", log)
+        held = self._find(job)
+        if held is not None:
+            self._folders.trim(held.folder, keep)
+            # A file that is open keeps its room on the disk.
+            self._forget(job)
+
     def delete_job(self, job: str) -> None:
         self._folders.delete(job)
         self._forget(job)
@@ -87,12 +97,18 @@ class FilesFabric:
         while frames and (held := self._find(job)) is not None:
             writer = held.writers.get(log)
             if writer is None:
+                left = self._folders.left(held.folder)
+                if left is not None and log not in left:
+                    return
                 writer = held.writers[log] = LogWriter(f"{held.folder}/logs/{log}", self._writing, power=self._power)
             try:
                 writer.append(frames)
                 return
             except OSError as problem:
-                if not self._has_changed(held, job, problem):
+                if isinstance(problem, FileNotFoundError) and self._folders.left(held.folder) is not None:
+                    # Trimmed since we began: looked at anew, the log is left or is not.
+                    self._forget(job)
+                elif not self._has_changed(held, job, problem):
                     raise told(problem, f"appending to log {log} of job {job}", held.folder) from problem
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
@@ -114,7 +130,8 @@ class FilesFabric:
             check_name("task", task)
         while (held := self._find(job)) is not None:
             try:
-                self._queue(held, queue).offer(tasks)
+                if self._folders.left(held.folder) is None:
+                    self._queue(held, queue).offer(tasks)
                 return
             except OSError as problem:
                 if not self._has_changed(held, job, problem):

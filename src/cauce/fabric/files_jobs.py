@@ -6,12 +6,15 @@ import errno
 import os
 import shutil
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 
 from cauce.errors import FabricError
 from cauce.fabric.files_disk import Descriptors, Listing, check_name, sync_folder, told, unique_name
 
 _TRIES = 100
 _STALE_S = 60.0
+_TRIMMED = "trimmed"
 
 Identity = tuple[int, int]
 """Tells a job from another that was given its name after it was deleted."""
@@ -114,10 +117,8 @@ class JobFolders:
 
     def delete(self, job: str) -> None:
         folder = self.folder(job)
-        gone = f"{self._trash}/{unique_name()}.gone"
         try:
-            # Out of everybody's sight first, and at once.
-            os.rename(folder, gone)
+            gone = self._out_of_sight(folder)
             if self._power:
                 sync_folder(self._jobs)
         except FileNotFoundError:
@@ -126,6 +127,41 @@ class JobFolders:
             raise told(problem, f"deleting job {job}", folder) from problem
         # What cannot be removed now, as somebody has just put a file there, is swept at the next start.
         shutil.rmtree(gone, ignore_errors=True)
+
+    def trim(self, folder: str, keep: Sequence[str]) -> None:
+        """Removes all leases and all logs of a job but these. What is left is noted first, so that nobody brings back
+        what goes."""
+        aside = f"{self._trash}/{unique_name()}.new"
+        try:
+            with open(aside, "w") as file:
+                file.write("\n".join(keep))
+            os.replace(aside, f"{folder}/{_TRIMMED}")
+            logs = [f"{folder}/logs/{log}" for log in os.listdir(f"{folder}/logs") if log not in keep]
+            queues = [f"{folder}/leases/{queue}" for queue in os.listdir(f"{folder}/leases")]
+            for path in (*logs, *queues):
+                with suppress(FileNotFoundError):
+                    shutil.rmtree(self._out_of_sight(path), ignore_errors=True)
+        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                os.unlink(aside)
+        except OSError as problem:
+            raise told(problem, "trimming a job", folder) from problem
+
+    def left(self, folder: str) -> frozenset[str] | None:
+        """The logs that a trimmed job still has; None of one that was not trimmed."""
+        try:
+            with open(f"{folder}/{_TRIMMED}") as file:
+                return frozenset(file.read().split("\n"))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as problem:
+            raise told(problem, "looking at a job", folder) from problem
+
+    def _out_of_sight(self, path: str) -> str:
+        """Moved to the trash, at once and for everybody, to be removed there."""
+        gone = f"{self._trash}/{unique_name()}.gone"
+        os.rename(path, gone)
+        return gone
 
     def sweep(self) -> None:
         """Removes what processes that died have left half built or half removed."""
@@ -146,6 +182,8 @@ class JobFolders:
                 return
             # Its builder may live, slow as it is: moved first, it cannot be put in place half removed.
             os.rename(path, gone)
+            if not os.path.isdir(gone):
+                os.unlink(gone)
         except OSError:
             return
         shutil.rmtree(gone, ignore_errors=True)

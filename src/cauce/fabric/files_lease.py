@@ -81,8 +81,10 @@ class LeaseQueue:
             return None
         try:
             # Only now: before we had the lock, its holder could still finish the task.
-            size = os.fstat(fd).st_size
-            if size and os.pread(fd, 1, size - 1) == _DONE:
+            found = os.fstat(fd)
+            size = found.st_size
+            # Without a name it is no lease any more: the job was trimmed.
+            if not found.st_nlink or (size and os.pread(fd, 1, size - 1) == _DONE):
                 self.finished.add(name)
                 self._tried.drop(path)
                 return None

@@ -58,6 +58,11 @@ class _Job:
     holders: dict[tuple[str, str], object] = field(default_factory=dict)
     attempts: dict[tuple[str, str], int] = field(default_factory=dict)
     finished: set[tuple[str, str]] = field(default_factory=set)
+    kept: frozenset[str] | None = None
+    """The logs that are left, if it was trimmed."""
+
+    def takes(self, log: str) -> bool:
+        return self.kept is None or log in self.kept
 
 
 class Store:
@@ -121,7 +126,7 @@ class MemoryFabric:
         where = f"{job}/{log}"
         self._faults.before("append", where)
         held = self._store.jobs.get(job)
-        if held is not None:
+        if held is not None and held.takes(log):
             kept = self._faults.torn(where, len(records))
             held.logs.setdefault(log, {}).setdefault(self._writer, []).extend(records[:kept])
         self._faults.after("append", where)
@@ -147,7 +152,7 @@ class MemoryFabric:
     def offer(self, job: str, queue: str, tasks: Sequence[str]) -> None:
         self._faults.before("offer", f"{job}/{queue}")
         held = self._store.jobs.get(job)
-        if held is not None:
+        if held is not None and held.kept is None:
             offered = held.queues.setdefault(queue, [])
             offered.extend(task for task in tasks if task not in offered)
         self._faults.after("offer", f"{job}/{queue}")
@@ -176,6 +181,15 @@ class MemoryFabric:
             if finished:
                 held.finished.add(key)
         self._faults.after(step, f"{job}/{key[1]}")
+
+    def trim(self, job: str, keep: Sequence[str]) -> None:
+        self._faults.before("trim", job)
+        held = self._store.jobs.get(job)
+        if held is not None:
+            held.kept = frozenset(keep)
+            held.logs = {log: segments for log, segments in held.logs.items() if log in keep}
+            held.queues, held.holders, held.attempts, held.finished = {}, {}, {}, set()
+        self._faults.after("trim", job)
 
     def delete_job(self, job: str) -> None:
         self._faults.before("delete", job)

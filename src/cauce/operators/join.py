@@ -24,13 +24,27 @@ class Build:
         self.keys = frame.select(self.on).unique(maintain_order=True).drop_nulls()
         one_text = len(self.on) == 1 and frame.schema[self.on[0]] == pl.String
         self._texts = TextSet(self.keys.to_series()) if one_text else None
+        keyed = frame.drop_nulls(self.on)
+        self._others = keyed.drop(self.on)
+        self.unique = self.keys.height == keyed.height
 
     def matching(self, rows: Late) -> Rows:
         """Which of the rows have a partner."""
         if self._texts is not None:
-            return np.flatnonzero(rows.among(self.on[0], self._texts)).astype(np.int64)
+            return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
         return _indexes(keys.join(self.keys, on=self.on, how="semi", maintain_order="left"))
+
+    def beside(self, rows: Late) -> Late | None:
+        """An inner join by one text that no two rows share: the partners are gathered by their numbers. None where
+        it is not of that kind."""
+        if self._texts is None or not self.unique or not self._others.width:
+            return None
+        numbers = rows.find(self.on[0], self._texts)
+        index = np.flatnonzero(numbers).astype(np.int64)
+        if len(index) == rows.height:
+            return rows.beside(self._others[numbers - 1])
+        return rows.take(index, self._others[numbers[index] - 1])
 
 
 def _indexes(frame: pl.DataFrame) -> Rows:
@@ -43,12 +57,12 @@ def join(left: Late, right: Build, how: How) -> Late:
         found = np.zeros(left.height, dtype=np.bool_)
         found[right.matching(left)] = True
         return left.take(np.flatnonzero(~found).astype(np.int64))
+    if how == "inner" and (beside := right.beside(left)) is not None:
+        return beside
     if how != "left":
         left = left.take(right.matching(left))
-    if how == "semi" or right.frame.width == len(right.on):
-        unique = right.keys.height == right.frame.height
-        if how == "semi" or (unique and how == "inner"):
-            return left
+    if how == "semi" or (how == "inner" and right.unique and right.frame.width == len(right.on)):
+        return left
     keys = left.frame(right.on).with_row_index(_ROW)
     how_polars: Literal["inner", "left"] = "left" if how == "left" else "inner"
     joined = keys.join(right.frame, on=right.on, how=how_polars, maintain_order="left_right")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.order import POSITION
-from cauce.scan.lookup import TextSet
+from cauce.scan.lookup import Numbers, TextSet
 
 Rows = npt.NDArray[np.int64]
 
@@ -23,7 +23,7 @@ class Source(Protocol):
 
     def column(self, name: str, rows: Rows | None) -> pl.Series: ...
 
-    def among(self, name: str, texts: TextSet, rows: Rows | None) -> npt.NDArray[np.bool_]: ...
+    def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers: ...
 
 
 class Late:
@@ -64,11 +64,12 @@ class Late:
         rows = np.arange(self.height, dtype=np.int64) if self._rows is None else self._rows
         return pl.Series(name, rows + self._first_position)
 
-    def among(self, name: str, texts: TextSet) -> npt.NDArray[np.bool_]:
-        """Which rows have one of the texts in a text column, without building it if it is not built yet."""
+    def find(self, name: str, texts: TextSet) -> Numbers:
+        """The number among the texts of what each row has in a text column (0: none of them), without building the
+        column if it is not built yet."""
         if self._source is None or name in self._built.columns:
-            return texts.has(self.frame([name]).to_series())
-        return self._source.among(name, texts, self._rows)
+            return texts.numbers(self.frame([name]).to_series())
+        return self._source.find(name, texts, self._rows)
 
     @property
     def has_position(self) -> bool:
@@ -77,6 +78,17 @@ class Late:
     def everything(self) -> pl.DataFrame:
         """What has been built: all there is, for rows without a source."""
         return self._built
+
+    def beside(self, added: pl.DataFrame) -> Late:
+        """All of the rows, with more columns beside them."""
+        kept = self._built.drop(added.columns, strict=False)
+        return Late(
+            added if kept.width == 0 else kept.hstack(added),
+            source=self._source,
+            rows=self._rows,
+            height=self.height,
+            first_position=self._first_position,
+        )
 
     def take(self, index: Rows, added: pl.DataFrame | None = None) -> Late:
         """These of the rows (an index may repeat), with more columns beside them."""
@@ -117,12 +129,4 @@ class Late:
         return frame.with_columns(expressions).select(names)
 
     def with_columns(self, expressions: Sequence[pl.Expr]) -> Late:
-        added = self.evaluate(expressions)
-        kept = self._built.drop(added.columns, strict=False)
-        return Late(
-            added if kept.width == 0 else kept.hstack(added),
-            source=self._source,
-            rows=self._rows,
-            height=self.height,
-            first_position=self._first_position,
-        )
+        return self.beside(self.evaluate(expressions))

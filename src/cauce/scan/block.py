@@ -16,7 +16,7 @@ from cauce.scan.cells import Parsed, parse, parse_series
 from cauce.scan.gather import gather_bytes, gather_text, present
 from cauce.scan.kinds import FieldList, Kind, Text, TextList
 from cauce.scan.located import Located, line_of, locate
-from cauce.scan.lookup import UNSURE, TextSet
+from cauce.scan.lookup import UNSURE, Numbers, TextSet
 from cauce.scan.tables import Column, TableSpec
 
 Rows = npt.NDArray[np.int64]
@@ -62,9 +62,9 @@ class Block:
             self._texts[name] = built
         return built
 
-    def among(self, name: str, texts: TextSet, rows: Rows | None) -> Mask:
-        """Which of these rows have one of the texts in a text column."""
-        return texts.has(self.column(name, rows))
+    def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers:
+        """The number among the texts of what each of these rows has in a text column; 0 where it is none of them."""
+        return texts.numbers(self.column(name, rows))
 
     def parsed(self, name: str) -> Parsed:
         if name not in self._parsed:
@@ -87,7 +87,7 @@ class Block:
         found = [*self._record_rejects()]
         for name in columns:
             column = self.spec.columns[name]
-            if isinstance(column.kind, Text):
+            if isinstance(column.kind, Text) or self._told_by_another(column, columns):
                 continue
             bad = np.flatnonzero(self.parsed(name).bad)
             if len(bad):
@@ -95,6 +95,11 @@ class Block:
         if not found:
             return pl.DataFrame(schema=REJECT_SCHEMA)
         return pl.concat(found).sort("line", "column", nulls_last=True)
+
+    def _told_by_another(self, column: Column, columns: frozenset[str]) -> bool:
+        """Whether the same cells are reported already, under the column that they are read for first."""
+        others = (self.spec.columns[name] for name in columns)
+        return column.again and any(each.header == column.header and not each.again for each in others)
 
     def _required(self) -> Mask:
         if self._present is None:
@@ -186,16 +191,16 @@ class CsvBlock(Block):
             self._buffer, found.start[at], found.length[at], found.escaped[at], rows, null_text=self._null
         )
 
-    def among(self, name: str, texts: TextSet, rows: Rows | None) -> Mask:
+    def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers:
         if self._null or name in self._texts:
-            return super().among(name, texts, rows)
+            return super().find(name, texts, rows)
         at = self._slot[name]
         located = self._located
         found = texts.probe(self._buffer, located.start[at], located.length[at], located.escaped[at], rows)
         unsure = np.flatnonzero(found == UNSURE)
         if len(unsure):
-            found[unsure] = texts.has(self._text(name, unsure if rows is None else rows[unsure]))
-        return found.astype(np.bool_)
+            found[unsure] = texts.numbers(self._text(name, unsure if rows is None else rows[unsure]))
+        return found
 
     def _filled(self, name: str) -> Mask:
         at = self._slot[name]

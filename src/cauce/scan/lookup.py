@@ -15,7 +15,8 @@ from cauce.native import BOOL, VOID, Array, kernel, piece
 from cauce.native.lanes import BYTES, SPARE_BYTES, Bytes, Ints, below, byte_at, differ_mask, prefetch, word_at
 from cauce.scan.gather import is_utf8
 
-ABSENT, PRESENT, UNSURE = 0, 1, 2
+ABSENT, UNSURE = 0, -1
+"""Stand for a text's number in the set, which is 1 or more."""
 FEW_TEXTS = 5_000
 
 _INTS = Array("int64", read=True)
@@ -27,6 +28,9 @@ _QUOTE = 34
 # A slot of the table holds a text's number plus one, and in its upper half that of the text's hash.
 _TAG = np.uint64(0xFFFFFFFF00000000)
 _MIX_0, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
+
+
+Numbers = NDArray[np.int32]
 
 
 class TextSet:
@@ -44,7 +48,7 @@ class TextSet:
         slots = 1 << max(4, (len(arrow) * _SLOTS_PER_TEXT - 1).bit_length())
         self._table: NDArray[np.uint64] = np.zeros(slots, np.uint64)
         _fill(self._data, self._offsets, self._table)
-        self._members: frozenset[str] | None = None
+        self._members: dict[str, int] | None = None
 
     def probe(
         self,
@@ -53,25 +57,27 @@ class TextSet:
         length: NDArray[np.int32],
         escaped: NDArray[np.uint8],
         rows: Ints | None,
-    ) -> NDArray[np.uint8]:
-        """For each of the rows whether its cell is in the set: absent, present, or unsure."""
+    ) -> Numbers:
+        """For each of the rows the number of its cell in the set, or ABSENT, or UNSURE."""
         every = rows is None
         chosen = np.empty(0, np.int64) if rows is None else np.ascontiguousarray(rows, np.int64)
-        found = np.empty(length.size if every else chosen.size, np.uint8)
+        found = np.empty(length.size if every else chosen.size, np.int32)
         hashes, plain = np.empty(_ROUND, np.uint64), np.empty(_LONGEST_ESCAPED + SPARE_BYTES, np.uint8)
         _probe(
             buffer, start, length, escaped, chosen, every, self._data, self._offsets, self._table, hashes, plain, found
         )
         return found
 
-    def has(self, texts: pl.Series) -> NDArray[np.bool_]:
-        """The same for texts that have been built."""
+    def numbers(self, texts: pl.Series) -> Numbers:
+        """The same for texts that have been built; all of them are sure."""
         if len(texts) > FEW_TEXTS:
-            return texts.is_in(self._texts.implode()).fill_null(False).to_numpy()
+            known = pl.DataFrame({"text": self._texts, "number": np.arange(1, len(self._texts) + 1, dtype=np.int32)})
+            found = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")
+            return found["number"].fill_null(ABSENT).to_numpy()
         # Polars would hash the whole set anew for a handful of texts.
         if self._members is None:
-            self._members = frozenset(self._texts)
-        return np.array([text in self._members for text in texts], np.bool_)
+            self._members = {text: number for number, text in enumerate(self._texts, 1)}
+        return np.array([self._members.get(text, ABSENT) for text in texts], np.int32)
 
 
 @piece
@@ -124,7 +130,7 @@ def _fill(data: Bytes, offsets: Ints, table: NDArray[np.uint64]) -> None:
 
 @kernel(
     VOID, BYTES, _INTS, _INTS32, BYTES, _INTS, BOOL, BYTES, _INTS,
-    Array("uint64"), Array("uint64"), Array("uint8"), Array("uint8"),
+    Array("uint64"), Array("uint64"), Array("uint8"), Array("int32"),
 )  # fmt: skip
 def _probe(
     buffer: Bytes,
@@ -138,7 +144,7 @@ def _probe(
     table: NDArray[np.uint64],
     hashes: NDArray[np.uint64],
     plain: Bytes,
-    found: NDArray[np.uint8],
+    found: Numbers,
 ) -> None:
     """In rounds of ``hashes.size`` rows, so that what a row needs is on its way while others are looked at.
 
@@ -173,12 +179,12 @@ def _probe(
             slot = hashed & mask
             while table[slot] != np.uint64(0):
                 if table[slot] & _TAG == hashed & _TAG:
-                    number = np.int64(table[slot] & ~_TAG) - 1
-                    to = offsets[number]
-                    if offsets[number + 1] - to == size and (
+                    number = np.int64(table[slot] & ~_TAG)
+                    to = offsets[number - 1]
+                    if offsets[number] - to == size and (
                         _same(plain, 0, data, to, size) if escaped[row] else _same(buffer, at, data, to, size)
                     ):
-                        found[i] = PRESENT
+                        found[i] = number
                         break
                 slot = (slot + np.uint64(1)) & mask
             # Bytes that are no UTF-8 stand for U+FFFD, which may well be in the set.

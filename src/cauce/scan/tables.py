@@ -10,10 +10,14 @@ from cauce.scan.kinds import Kind, Text
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name in the file's header, and the kind of its cells."""
+    """A column of a table: its name in the file's header, and the kind of its cells.
+
+    ``again``: another column reads the same cells, in another form; what cannot be read is reported there.
+    """
 
     header: str
     kind: Kind = field(default_factory=Text)
+    again: bool = False
 
 
 @dataclass(frozen=True, eq=False)

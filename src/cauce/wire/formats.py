@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Protocol
+from typing import BinaryIO, Protocol
 
 import msgspec
 import polars as pl
@@ -24,16 +24,17 @@ class AnswerFile(Protocol):
     def close(self) -> None: ...
 
 
-def open_answer(path: Path, columns: Mapping[str, Output], form: Format) -> AnswerFile:
+def open_answer(out: Path | BinaryIO, columns: Mapping[str, Output], form: Format) -> AnswerFile:
+    """Into a file of its own, or into one that is open and stays so."""
     match form:
         case "csv":
-            return _Csv(path, columns)
+            return _Csv(out, columns)
         case "json":
-            return _Json(path, columns)
+            return _Json(out, columns)
         case "parquet":
-            return _Parquet(path, columns)
+            return _Parquet(out, columns)
         case "arrow":
-            return _Arrow(path, columns)
+            return _Arrow(out, columns)
 
 
 def csv_text(frame: pl.DataFrame, columns: Mapping[str, Output] | None = None) -> str:
@@ -58,15 +59,30 @@ def _quoted(texts: pl.Series) -> pl.Series:
     return both.select(pl.when(pl.col("#needs")).then(wrapped).otherwise(column).alias(texts.name)).to_series()
 
 
+class _Lines:
+    """What CSV and JSON are written to."""
+
+    def __init__(self, out: Path | BinaryIO) -> None:
+        self._opened = out.open("wb") if isinstance(out, Path) else None
+        self._file: BinaryIO = self._opened or out  # type: ignore[assignment]
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
 class _Csv:
-    def __init__(self, path: Path, columns: Mapping[str, Output]) -> None:
-        self._file: IO[str] = path.open("w", encoding="utf-8", newline="")
+    def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
+        self._file = _Lines(out)
         self._columns = columns
         header = pl.DataFrame({name: [name] for name in columns})
-        self._file.write(csv_text(header))
+        self._file.write(csv_text(header).encode())
 
     def page(self, frame: pl.DataFrame) -> None:
-        self._file.write(csv_text(frame, self._columns))
+        self._file.write(csv_text(frame, self._columns).encode())
 
     def close(self) -> None:
         self._file.close()
@@ -75,9 +91,9 @@ class _Csv:
 class _Json:
     """One array of objects, an object a line; exact numbers keep their digits."""
 
-    def __init__(self, path: Path, columns: Mapping[str, Output]) -> None:
+    def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
         self._plain = [name for name, output in columns.items() if isinstance(output, PlainOutput)]
-        self._file = path.open("wb")
+        self._file = _Lines(out)
         self._encoder = msgspec.json.Encoder(decimal_format="number")
         self._first = True
         self._file.write(b"[")
@@ -85,7 +101,7 @@ class _Json:
     def page(self, frame: pl.DataFrame) -> None:
         for row in frame.iter_rows(named=True):
             for name in self._plain:
-                row[name] = _without_zeros(row[name])
+                row[name] = without_zeros(row[name])
             self._file.write(b"\n" if self._first else b",\n")
             self._file.write(self._encoder.encode(row))
             self._first = False
@@ -95,7 +111,7 @@ class _Json:
         self._file.close()
 
 
-def _without_zeros(number: Decimal | None) -> Decimal | None:
+def without_zeros(number: Decimal | None) -> Decimal | None:
     if number is None:
         return None
     text = f"{number:f}"
@@ -108,9 +124,9 @@ def _schema(columns: Mapping[str, Output]) -> pa.Schema:
 
 
 class _Parquet:
-    def __init__(self, path: Path, columns: Mapping[str, Output]) -> None:
+    def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
         self._schema = _schema(columns)
-        self._writer = pq.ParquetWriter(path, self._schema)
+        self._writer = pq.ParquetWriter(out, self._schema)
 
     def page(self, frame: pl.DataFrame) -> None:
         if not frame.is_empty():
@@ -121,9 +137,9 @@ class _Parquet:
 
 
 class _Arrow:
-    def __init__(self, path: Path, columns: Mapping[str, Output]) -> None:
+    def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
         self._schema = _schema(columns)
-        self._writer = pa.ipc.new_file(path, self._schema)
+        self._writer = pa.ipc.new_file(out, self._schema)
 
     def page(self, frame: pl.DataFrame) -> None:
         self._writer.write_table(frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(self._schema))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import msgspec
 
 from cauce.datasets import load
 from cauce.errors import PlanMismatch
 from cauce.plan.physical import Plan
+
+
+_PLANS_KEPT = 64
+_plans: OrderedDict[bytes, Plan] = OrderedDict()
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -19,11 +25,23 @@ class Manifest(msgspec.Struct, frozen=True):
     digest: str
     workers: int = 1
     version: int = 1
+    owner: str = ""
+    """Whose job it is, where a service runs it for many."""
+    created: float = 0.0
 
     def dump(self) -> bytes:
         return msgspec.json.encode(self)
 
     def plan(self) -> Plan:
+        """The same object for the same questions: a plan is never changed, and making one takes milliseconds."""
+        asked = msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
+        plan = _plans.pop(asked, None) or self._make_plan()
+        _plans[asked] = plan
+        while len(_plans) > _PLANS_KEPT:
+            _plans.popitem(last=False)
+        return plan
+
+    def _make_plan(self) -> Plan:
         plan = load(self.dataset).plan(self.queries, self.parameters, self.partitions)
         if plan.digest != self.digest:
             raise PlanMismatch(

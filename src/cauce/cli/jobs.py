@@ -1,0 +1,231 @@
+"""What the commands on jobs of the service do: ask, and print what was answered."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cauce.cli.output import console, size, warn
+from cauce.cli.status_bars import StatusBars
+from cauce.client import Job, JobStatus, Service
+from cauce.errors import UsageError
+from cauce.wire import FORMATS, Format
+
+DEFAULT_GATEWAY = "http://127.0.0.1:8080"
+COLOURS = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "yellow"}
+
+
+def service(gateways: Sequence[str] | None, token: str, ca: str) -> Service:
+    return Service(list(gateways or [DEFAULT_GATEWAY]), token or None, ca=ca or None)
+
+
+def format_of(form: str) -> Format:
+    for known in FORMATS:
+        if form == known:
+            return known
+    raise UsageError(f"--format cannot be {form!r}; it can be {', '.join(FORMATS)}")
+
+
+def print_json(thing: object) -> None:
+    """A line on standard output; there at once, for whoever reads along."""
+    sys.stdout.write(msgspec.json.encode(thing).decode() + "\n")
+    sys.stdout.flush()
+
+
+def jobs_command(service: Service, json: bool) -> None:
+    found = service.jobs()
+    if json:
+        print_json(found)
+        return
+    if not found:
+        console.print("no jobs")
+        return
+    table = Table(header_style="bold cyan", expand=False)
+    for name in ("job", "dataset", "state", "begun", "received", "rows", "answers"):
+        table.add_column(name, justify="right" if name in ("received", "rows") else "left", no_wrap=True)
+    for each in found:
+        complete = sum(answer.complete for answer in each.answers.values())
+        received = sum(one.bytes for one in each.tables.values())
+        counted = f"{complete} of {len(each.answers)}"
+        table.add_row(
+            each.job, each.dataset, _state(each), _when(each.created), size(received), f"{each.rows:,}", counted
+        )
+    # Ids are there to be copied: a line may rather be long than cut.
+    console.print(table, soft_wrap=not console.is_terminal, crop=console.is_terminal)
+
+
+def status_command(service: Service, job: str, json: bool) -> None:
+    show_status(service.job(job).status(), json)
+
+
+def show_status(status: JobStatus, json: bool) -> None:
+    if json:
+        print_json(status)
+        return
+    console.print(Text.assemble((status.job, "bold"), f"  {status.dataset}  ", _state(status)), soft_wrap=True)
+    if status.cause:
+        console.print(Text(f"  {status.cause}"), soft_wrap=True)
+    console.print(
+        f"  begun {_when(status.created)}" + _then("ended", status.ended) + _then("kept until", status.expires)
+    )
+    for name, table in status.tables.items():
+        of = "" if table.complete is None else f" of {table.complete}"
+        rejects = f", {table.rejects:,} rejects" if table.rejects else ""
+        console.print(
+            f"  table {name}: {table.parts}{of} parts received ({size(table.bytes)}), {table.parts_read} read, "
+            f"{table.rows:,} rows{rejects}",
+            soft_wrap=True,
+        )
+    for query, answer in status.answers.items():
+        state = "complete" if answer.complete else "in work"
+        console.print(f"  {query}: {answer.rows:,} rows, {state}", soft_wrap=True)
+
+
+def watch_command(service: Service, job: str, json: bool) -> None:
+    status: JobStatus | None = None
+    with detaching(f"cauce watch {job}"), StatusBars(enabled=not json) as bars:
+        for status in service.job(job).watch():
+            if json:
+                print_json(status)
+            else:
+                bars.show(status)
+                if not bars.drawn:
+                    console.print(_line(status), soft_wrap=True)
+    assert status is not None
+    if bars.drawn:
+        show_status(status, json)
+    raise typer.Exit(exit_code(status))
+
+
+def results_command(service: Service, job: str, query: str, form: str, out: Path | None, follow: bool) -> None:
+    checked = format_of(form)
+    found = service.job(job)
+    query = query or _only_query(found)
+    if follow:
+        for page in found.raw_pages(query):
+            for row in page.rows:
+                sys.stdout.write(_row(page.columns, row))
+            sys.stdout.flush()
+        return
+    if checked in ("parquet", "arrow") and out is None and sys.stdout.isatty():
+        raise UsageError(f"{checked} is not for a terminal: give --out FILE, or pipe it on")
+    with detaching(f"cauce results {job} --query {query}"):
+        found.until_complete(query)
+    with _opened(out) as into:
+        found.save(query, checked, into)
+
+
+def _row(columns: list[str], row: list[object]) -> str:
+    return msgspec.json.Encoder(decimal_format="number").encode(dict(zip(columns, row, strict=True))).decode() + "\n"
+
+
+def _only_query(job: Job) -> str:
+    answers = job.status().answers
+    if len(answers) != 1:
+        raise UsageError(f"name one answer of job {job.id} with --query: {', '.join(answers) or 'it has none'}")
+    return next(iter(answers))
+
+
+def rejects_command(service: Service, job: str, out: Path | None, json: bool) -> None:
+    found = service.job(job)
+    if json:
+        print_json(found.rejects().to_dicts())
+        return
+    with _opened(out) as into:
+        found.save_rejects(into)
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[BinaryIO]:
+    """A file that has its name only when it is whole, or standard output, which gets nothing before that either."""
+    if out is None:
+        with tempfile.TemporaryFile() as spool:
+            yield spool
+            spool.seek(0)
+            shutil.copyfileobj(spool, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        return
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; --out names a file here")
+    part = out.with_name(f".{out.name}.part")
+    try:
+        with part.open("w+b") as into:
+            yield into
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def cancel_command(service: Service, jobs: Sequence[str], json: bool) -> None:
+    ended = [service.job(job).cancel() for job in jobs]
+    if json:
+        print_json(ended)
+        return
+    for status in ended:
+        console.print(Text.assemble((status.job, "bold"), "  ", _state(status)), soft_wrap=True)
+
+
+def why_command(service: Service, job: str, json: bool) -> None:
+    sentence = service.job(job).why()
+    if json:
+        print_json({"job": job, "why": sentence})
+    else:
+        console.print(Text(sentence), soft_wrap=True)
+
+
+def exit_code(status: JobStatus) -> int:
+    return 0 if status.state == "done" else 1
+
+
+@contextmanager
+def detaching(command: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end only this command: the job goes on at the service."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        warn(f"detached; the job goes on at the service. To come back: {command}")
+        raise SystemExit(130) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _state(status: JobStatus) -> Text:
+    return Text(status.state, style=COLOURS.get(status.state, "cyan"))
+
+
+def _when(at: float | None) -> str:
+    return "" if at is None else datetime.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _then(what: str, at: float | None) -> str:
+    return "" if at is None else f", {what} {_when(at)}"
+
+
+def _line(status: JobStatus) -> str:
+    """How far a job is, in one line."""
+    parts = sum(table.parts for table in status.tables.values())
+    read = sum(table.parts_read for table in status.tables.values())
+    complete = sum(answer.complete for answer in status.answers.values())
+    cause = f": {status.cause}" if status.cause else ""
+    return (
+        f"{status.state}{cause}; {parts} parts received, {read} read, {status.rows:,} rows, "
+        f"{complete} of {len(status.answers)} answers"
+    )

@@ -1,0 +1,143 @@
+"""`cauce submit`: sends files to the service, waits, and leaves the answers as `cauce run` would."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from cauce.cli.jobs import detaching, exit_code, format_of, print_json, service
+from cauce.cli.output import answer_table, check_out, console, errors, fail, size, warn
+from cauce.cli.run import SHOWN_ROWS, parameters_of
+from cauce.cli.status_bars import StatusBars
+from cauce.client import Job, JobStatus
+from cauce.client.results import frame_of
+from cauce.client.service import Submission
+from cauce.client.upload import COMPRESS, Compress, Settings
+from cauce.datasets import load
+from cauce.errors import JobFailed, UsageError
+from cauce.wire import REJECTS
+
+
+class Submit:
+    def __init__(
+        self,
+        dataset: str,
+        data: Path,
+        queries: str,
+        gateways: Sequence[str] | None,
+        job: str,
+        out: Path,
+        form: str,
+        wait: bool,
+        compress: str,
+        sentiment: str,
+        params: Sequence[str] | None,
+        token: str,
+        ca: str,
+        json: bool,
+    ) -> None:
+        check_out(out)
+        self._form = format_of(form)
+        self._settings = Settings(_compress(compress))
+        chosen = [name.strip() for name in queries.split(",") if name.strip()]
+        parameters = parameters_of(load(dataset), sentiment, list(params or []))
+        self._submission = Submission(dataset, data, chosen, None, parameters, job or None)
+        self._service = service(gateways, token, ca)
+        self._out = out
+        self._wait = wait
+        self._json = json
+        again: list[str] = ["cauce", "submit", dataset, "--data", str(data), "--job", self._submission.job]
+        again += [word for gateway in gateways or () for word in ("--gateway", gateway)]
+        again += [word for param in params or () for word in ("--param", param)]
+        options = {"--queries": ",".join(chosen), "--sentiment": sentiment, "--ca": ca, "--out": str(out)}
+        options |= {"--format": form, "--compress": compress}
+        usual = {"--out": "answers", "--format": "csv", "--compress": "auto"}
+        again += [word for name, value in options.items() if value != usual.get(name, "") for word in (name, value)]
+        # Without the token: what stands on a screen is soon in a log.
+        self._again = shlex.join(again) + (" (with CAUCE_TOKEN set)" if token else "")
+
+    def run(self) -> None:
+        started = time.monotonic()
+        if not self._json:
+            errors.print(f"job {self._submission.job}", soft_wrap=True)
+        with detaching(self._again), StatusBars(self._submission.bytes, enabled=not self._json) as bars:
+            status, job = self._send(bars)
+            if status is None and self._wait:
+                for status in job.watch():
+                    bars.show(status)
+        if status is None:
+            self._left(job)
+            return
+        if status.state == "done":
+            with detaching(self._again):
+                self._fetch(job, status)
+        if self._json:
+            print_json(status)
+        elif status.state == "done":
+            self._show(job, status, time.monotonic() - started)
+        else:
+            fail(JobFailed(f"job {status.job} is {status.state}" + (f": {status.cause}" if status.cause else "")))
+        raise typer.Exit(exit_code(status))
+
+    def _send(self, bars: StatusBars) -> tuple[JobStatus | None, Job]:
+        """The job, and its status if it has ended meanwhile."""
+        job = self._service.job(self._submission.job)
+        bars.look(job.status)
+        try:
+            return None, self._service.start(self._submission, bars.sent, self._settings)
+        except JobFailed:
+            status = job.status()
+            if not status.over:
+                raise
+            return status, job
+
+    def _left(self, job: Job) -> None:
+        if self._json:
+            print_json(job.status())
+        else:
+            console.print(f"sent; the service goes on. To come back: {self._again}", soft_wrap=True)
+
+    def _fetch(self, job: Job, status: JobStatus) -> None:
+        """The answers under the names that `cauce run` gives them, each only when it is whole."""
+        self._out.mkdir(parents=True, exist_ok=True)
+        for query in self._submission.queries:
+            part = self._out / f".{query}.{self._form}.part"
+            with part.open("w+b") as into:
+                job.save(query, self._form, into)
+            part.replace(self._out / f"{query}.{self._form}")
+        rejects = self._out / REJECTS
+        if status.rejects:
+            part = self._out / f".{REJECTS}.part"
+            with part.open("w+b") as into:
+                job.save_rejects(into)
+            part.replace(rejects)
+        else:
+            rejects.unlink(missing_ok=True)
+
+    def _show(self, job: Job, status: JobStatus, seconds: float) -> None:
+        dataset = self._submission.dataset
+        for query in self._submission.queries:
+            declared = dataset.queries[query]
+            head = frame_of(job.head(query, SHOWN_ROWS), declared.columns)
+            title = f"{dataset.name}.{query}  {declared.question}"
+            console.print(answer_table(title, head, declared.columns, status.answers[query].rows))
+            console.print()
+        counted = f"{len(self._submission.queries)} {'query' if len(self._submission.queries) == 1 else 'queries'}"
+        console.print(
+            f"{dataset.name}: {counted} over {status.rows:,} rows, {size(sum(self._submission.bytes.values()))}, "
+            f"in {seconds:.1f} s; answers in {self._out}/",
+            soft_wrap=True,
+        )
+        if status.rejects:
+            warn(f"{status.rejects:,} reject{'s' * (status.rejects != 1)}: see {self._out / REJECTS}")
+
+
+def _compress(how: str) -> Compress:
+    for known in COMPRESS:
+        if how == known:
+            return known
+    raise UsageError(f"--compress cannot be {how!r}; it can be {', '.join(COMPRESS)}")

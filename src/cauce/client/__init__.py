@@ -1,0 +1,9 @@
+"""The client of the service: uploads with resume, statuses and answers, over HTTP only. It never sees a fabric."""
+
+from __future__ import annotations
+
+from cauce.client.service import Job, Service
+from cauce.client.status import Ended, JobStatus
+from cauce.client.upload import Sent
+
+__all__ = ["Ended", "Job", "JobStatus", "Sent", "Service"]

@@ -1,0 +1,183 @@
+"""The pieces in which a table is sent: its files cut at records, or a frame cut at rows. The same data always gives
+the same pieces, so that an upload which was broken off can go on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cauce.client.transport import Body
+from cauce.errors import DataNotFound, JobFailed, UnknownName, WrongColumns
+from cauce.plan.physical import Plan
+from cauce.scan.parts import TableFile, check_columns, find_files, parts_of
+from cauce.scan.tables import TableSpec
+from cauce.wire.http import ARROW_STREAM, COLUMNS, CSV, FILE, FIRST_LINE
+
+PART_BYTES = 4 * 2**20
+LONGEST_COLUMNS = 8 * 2**10
+"""A header longer than this travels in the body: servers bound the size of what precedes it."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bytes of a file that are read when it is their turn."""
+
+    path: str
+    start: int
+    end: int
+    before: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self.before) + self.end - self.start
+
+    def read(self, buffer: bytearray) -> memoryview:
+        """The bytes, in the buffer, which grows to hold them."""
+        size = len(self)
+        if len(buffer) < size:
+            buffer.extend(bytes(size - len(buffer)))
+        view = memoryview(buffer)[:size]
+        done = len(self.before)
+        view[:done] = self.before
+        with open(self.path, "rb", buffering=0) as file:
+            while done < size:
+                got = os.preadv(file.fileno(), [view[done:]], self.start + done - len(self.before))
+                if got == 0:
+                    raise JobFailed(f"{self.path} became shorter while it was sent: start again with an unchanged file")
+                done += got
+        return view
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part before it has a number."""
+
+    media_type: str
+    headers: Mapping[str, str]
+    content: Range | Body
+    weight: int
+    """Bytes of the file that it accounts for, to show progress by."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a table comes from."""
+
+    spec: TableSpec
+    files: list[TableFile]
+    frame: pl.DataFrame | None = None
+
+    @property
+    def bytes(self) -> int:
+        if self.frame is not None:
+            return int(self.frame.estimated_size())
+        return sum(file.bytes for file in self.files)
+
+    def pieces(self, part_bytes: int = PART_BYTES) -> Iterator[Piece]:
+        if self.frame is not None:
+            yield from _frame_pieces(self.spec.name, self.frame, part_bytes)
+        for file in self.files:
+            if file.encoding == ".parquet":
+                yield from _parquet_pieces(file, part_bytes)
+            else:
+                yield from _csv_pieces(file, self.spec, part_bytes)
+
+
+def sources_of(plan: Plan, data: Path | None, frames: Mapping[str, pl.DataFrame]) -> list[Source]:
+    """The tables of a plan, found and checked as `cauce run` does."""
+    unknown = frames.keys() - {spec.name for spec in plan.tables}
+    if unknown:
+        known = ", ".join(spec.name for spec in plan.tables)
+        raise UnknownName(f"the queries need no table {', '.join(sorted(unknown))}; they need {known}")
+    found: list[Source] = []
+    for spec in plan.tables:
+        used = plan.used_columns(spec.name)
+        if spec.name in frames:
+            _check_frame(frames[spec.name], spec, used)
+            found.append(Source(spec, [], frames[spec.name]))
+            continue
+        if data is None or not data.is_dir():
+            where = "no folder was given" if data is None else f"{data} is not a folder"
+            raise DataNotFound(f"{where}; give the one that holds {' or '.join(spec.files)} of table {spec.name}")
+        files = find_files(data, spec)
+        for file in files:
+            check_columns(file, spec, used)
+        found.append(Source(spec, files))
+    return found
+
+
+def _check_frame(frame: pl.DataFrame, spec: TableSpec, used: frozenset[str]) -> None:
+    missing = sorted({spec.columns[name].header for name in used | set(spec.required)} - set(frame.columns))
+    if missing:
+        raise WrongColumns(f"the frame of {spec.name} lacks {', '.join(missing)}; it has {', '.join(frame.columns)}")
+
+
+def _csv_pieces(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Piece]:
+    """CSV as it is: unparsed, with its header beside it."""
+    for part in parts_of([file], spec, part_bytes):
+        headers, before = _columns(part.header, spec.delimiter)
+        headers |= _place(file.name, part.first_line)
+        if part.data is None:
+            yield Piece(CSV, headers, Range(file.path, part.start, part.end, before), part.weight)
+        else:
+            yield Piece(CSV, headers, before + part.data if before else part.data, part.weight)
+
+
+def _columns(cells: tuple[str, ...], delimiter: str) -> tuple[dict[str, str], bytes]:
+    """The names of the columns: as a header of the request, or else as a first line."""
+    named = quote(json.dumps(cells, ensure_ascii=False, separators=(",", ":")))
+    if len(named) <= LONGEST_COLUMNS:
+        return {COLUMNS: named}, b""
+    line = delimiter.join('"' + cell.replace('"', '""') + '"' for cell in cells)
+    return {}, f"{line}\n".encode()
+
+
+def _place(file: str, first_line: int) -> dict[str, str]:
+    return {FILE: quote(file), FIRST_LINE: str(first_line)}
+
+
+def _parquet_pieces(file: TableFile, part_bytes: int) -> Iterator[Piece]:
+    """Row groups as Arrow, in slices: a row group may be larger than a part may be."""
+    with pq.ParquetFile(file.path) as opened:
+        meta = opened.metadata
+        line = 2
+        if meta.num_rows == 0:
+            yield from _slices(file.name, opened.schema_arrow.empty_table(), line, part_bytes, file.bytes)
+        for group in range(meta.num_row_groups):
+            shape = meta.row_group(group)
+            if shape.num_rows == 0:
+                continue
+            rows = max(1, shape.num_rows * part_bytes // max(shape.total_byte_size, 1))
+            for batch in opened.iter_batches(batch_size=min(rows, 2**20), row_groups=[group]):
+                weight = file.bytes * batch.num_rows // meta.num_rows
+                yield from _slices(file.name, pa.Table.from_batches([batch]), line, part_bytes, weight)
+                line += batch.num_rows
+
+
+def _frame_pieces(name: str, frame: pl.DataFrame, part_bytes: int) -> Iterator[Piece]:
+    size = int(frame.estimated_size())
+    rows = max(1, frame.height * part_bytes // max(size, 1))
+    for first in range(0, max(frame.height, 1), rows):
+        piece = frame.slice(first, rows)
+        table = piece.to_arrow(compat_level=pl.CompatLevel.oldest())
+        yield from _slices(name, table, first + 2, part_bytes, size * piece.height // max(frame.height, 1))
+
+
+def _slices(name: str, table: pa.Table, line: int, part_bytes: int, weight: int) -> Iterator[Piece]:
+    """The rows as one Arrow stream, or as several where they are far larger than a part should be."""
+    if table.nbytes > 4 * part_bytes and table.num_rows > 1:
+        half = table.num_rows // 2
+        yield from _slices(name, table.slice(0, half), line, part_bytes, weight // 2)
+        yield from _slices(name, table.slice(half), line + half, part_bytes, weight - weight // 2)
+        return
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    yield Piece(ARROW_STREAM, _place(name, line), memoryview(sink.getvalue()), weight)

@@ -1,0 +1,1 @@
+"""What stands between clients and the fabric: checks, appends, and answers for what is held. Computes nothing."""

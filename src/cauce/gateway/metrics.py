@@ -1,0 +1,54 @@
+"""What a gateway counts, for Prometheus. Where several share a port, each tells the numbers of all: they meet in a
+folder that the supervisor names in the environment."""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Read when prometheus_client is loaded: to be set before."""
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.requests = Counter(
+            "cauce_requests", "Requests answered", ("method", "route", "status"), registry=self._registry
+        )
+        self.seconds = Histogram(
+            "cauce_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=self._registry
+        )
+        self.received = Counter("cauce_received_bytes", "Bytes of bodies received", registry=self._registry)
+        self.parts = Counter("cauce_parts", "Parts taken", ("outcome",), registry=self._registry)
+        self.events = Counter("cauce_job_events", "Events of jobs", ("event",), registry=self._registry)
+        self.open = Gauge(
+            "cauce_open_requests", "Requests open now", registry=self._registry, multiprocess_mode="livesum"
+        )
+        self.body_bytes = Gauge(
+            "cauce_body_bytes", "Room taken by bodies now", registry=self._registry, multiprocess_mode="livesum"
+        )
+        self.waiting = Gauge(
+            "cauce_pool_waiting", "Steps that wait for a thread", registry=self._registry, multiprocess_mode="livesum"
+        )
+        self.jobs = Gauge(
+            "cauce_jobs", "Jobs on the fabric", registry=self._registry, multiprocess_mode="livemostrecent"
+        )
+
+    def text(self) -> bytes:
+        registry = self._registry
+        if FOLDER_VARIABLE in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
+
+
+def forget_process(pid: int) -> None:
+    """What a dead gateway had open is not open any more; what it counted stays counted."""
+    if FOLDER_VARIABLE in os.environ:
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]

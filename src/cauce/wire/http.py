@@ -1,0 +1,40 @@
+"""What gateway and client both call things by on the wire: media types, header names, encodings. Nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+PartForm = Literal["csv", "arrow", "parquet", "ndjson", "reference"]
+Compression = Literal["", "gzip", "zstd"]
+
+CSV = "text/csv"
+JSON = "application/json"
+ARROW_STREAM = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+NDJSON = "application/x-ndjson"
+REFERENCE = "application/vnd.cauce.reference+json"
+PROBLEM = "application/problem+json"
+EVENT_STREAM = "text/event-stream"
+
+PART_FORMS: dict[str, PartForm] = {
+    CSV: "csv",
+    ARROW_STREAM: "arrow",
+    PARQUET: "parquet",
+    NDJSON: "ndjson",
+    REFERENCE: "reference",
+}
+"""The forms of a part by their media types."""
+
+COMPRESSIONS: dict[str, Compression] = {"": "", "identity": "", "gzip": "gzip", "zstd": "zstd"}
+"""Content encodings of a part; only CSV and NDJSON may have one."""
+
+AUTHORIZATION = "Authorization"
+CONTENT_DIGEST = "Content-Digest"
+FILE = "Cauce-File"
+FIRST_LINE = "Cauce-First-Line"
+COLUMNS = "Cauce-Columns"
+PARTS = "Cauce-Parts"
+COUNT = "Cauce-Count"
+BYTES = "Cauce-Bytes"
+COMPLETE = "Cauce-Complete"
+RETRY_AFTER = "Retry-After"
