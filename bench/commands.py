@@ -12,7 +12,7 @@ from bench.peers.task import scoring
 CAUCE = [sys.executable, "-P", "-m", "cauce", "run"]
 BOOKS_WITHOUT_TEXTS = "q1,q2,q3,q4"
 
-SAMPLED_BYTES = 30_000_000
+SAMPLED_BYTES = 10_000_000
 """The library scores some hundred texts a second: of more than so many bytes it gets a sample."""
 
 

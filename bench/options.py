@@ -121,6 +121,8 @@ def _check(options: Options) -> None:
         raise UsageError(f"{options.data} is not a folder; --data names the one with the dataset's files")
     if options.out.exists() and not options.out.is_dir():
         raise UsageError(f"{options.out} is a file; --out names a folder")
+    if options.data is not None and options.mode == "scaling":
+        raise UsageError("--scaling makes files of several sizes itself: leave --data out")
     _check_installed(options.peers)
 
 

@@ -87,18 +87,19 @@ def _section(section: Section) -> str:
 
 def _row(section: Section, outcome: Outcome) -> str:
     if outcome.failure or section.outcomes[0].failure:
-        return f"| {_name(outcome)} | – | – | – | failed: {_cell(outcome.failure or 'Cauce failed')} | |"
+        return f"| {shown_name(outcome)} | – | – | – | failed: {_cell(outcome.failure or 'Cauce failed')} | |"
     to_cauce = ratios(outcome.measured, section.cauce)
     figures = f"{to_cauce.time:.2f} | {to_cauce.cpu:.2f} | {outcome.measured.peak_mb:.0f}"
-    return f"| {_name(outcome)} | {figures} | {_answers(outcome)} | {rounds_of(outcome.measured)} |"
+    return f"| {shown_name(outcome)} | {figures} | {_answers(outcome)} | {rounds_of(outcome.measured)} |"
 
 
 def _beside(section: Section, outcome: Outcome) -> str:
     found = ratios(section.cauce, outcome.measured)
-    return f"| {_name(outcome)} | {found.time:.2f} | {found.cpu:.2f} | {found.memory:.2f} |"
+    return f"| {shown_name(outcome)} | {found.time:.2f} | {found.cpu:.2f} | {found.memory:.2f} |"
 
 
-def _name(outcome: Outcome) -> str:
+def shown_name(outcome: Outcome) -> str:
+    """With what its figures do not tell: how many kills there were, and what is extrapolated."""
     if outcome.kills:
         return f"{outcome.entry.name} ({'+'.join(map(str, outcome.kills))} kills)"
     if outcome.extrapolated:
@@ -187,7 +188,7 @@ def draw(sections: Sequence[Section], stem: Path) -> None:
     for section in sections:
         if section.outcomes[0].failure:
             continue
-        shown = [(outcome, _name(outcome)) for outcome in section.measured]
+        shown = [(outcome, shown_name(outcome)) for outcome in section.measured]
         times = [
             Bar(name, ratios(each.measured, section.cauce).time, not each.entry.peer, each.extrapolated)
             for each, name in shown

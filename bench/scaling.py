@@ -53,7 +53,9 @@ def run(
 ) -> Scaling:
     folders = {scale: data.generated(cache, dataset, scale) for scale in sorted({point.scale for point in points})}
     commands = {
-        str(point): cauce(Job(dataset, folders[point.scale], queries, point.workers), scratch / str(point)).command
+        str(point): cauce(
+            Job(dataset, folders[point.scale], queries, point.workers), scratch / f"{point.scale:g}-{point.workers}"
+        ).command
         for point in points
     }
     found = side_by_side(commands, rounds)

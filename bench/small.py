@@ -8,7 +8,7 @@ from bench.commands import Job, cauce, peers
 from bench.comparison import run
 from bench.data import size_mb
 from bench.measure import rounds_of
-from bench.report import Section, machine_line
+from bench.report import Section, machine_line, shown_name
 
 
 def measure(job: Job, rounds: int, scratch: Path) -> Section:
@@ -29,7 +29,7 @@ def markdown(section: Section) -> str:
         if outcome.entry.peer:
             longer_s = section.cauce.median_s - outcome.measured.median_s
             ratio = section.cauce.median_s / outcome.measured.median_s
-            lines.append(f"| {outcome.entry.name} | {longer_s:+.2f} | {ratio:.2f} | {rounds_of(outcome.measured)} |")
+            lines.append(f"| {shown_name(outcome)} | {longer_s:+.2f} | {ratio:.2f} | {rounds_of(outcome.measured)} |")
         else:
             lines.append(f"| {outcome.entry.name} | | | {rounds_of(outcome.measured)} |")
     lines += [f"| {bad.entry.name} | | | failed: {bad.failure} |" for bad in section.outcomes if bad.failure]

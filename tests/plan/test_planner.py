@@ -136,9 +136,13 @@ def test_a_group_by_of_other_keys_needs_a_second_shuffle() -> None:
     assert [edge.keys for edge in plan.edges.values() if edge.spread == "hash"] == [("k",), ("n",)]
 
 
-def test_a_top_k_of_each_key_stays_where_its_group_by_is() -> None:
+def test_a_top_k_of_each_key_is_cut_where_its_group_by_is_and_then_shuffled() -> None:
+    """Its keys may be few: groups are spread by all of theirs, and only the best of each partition travel on."""
     best = t.group_by("k", "m").agg(n=count()).top_k(1, by=desc("n"), per="k")
-    assert shuffles(plan_of(t, q=(best, {"k": TEXT, "m": TEXT}))) == 1
+    plan = plan_of(t, q=(best, {"k": TEXT, "m": TEXT}))
+    hashed = [edge for edge in plan.edges.values() if edge.spread == "hash"]
+    assert [edge.keys for edge in hashed] == [("k", "m"), ("k",)]
+    assert type(hashed[1].node).__name__ == "TopK"
 
 
 def test_rows_are_combined_before_they_are_sent() -> None:

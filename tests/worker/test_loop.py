@@ -7,15 +7,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cauce.errors import JobFailed, PlanMismatch
+from cauce.errors import JobFailed
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.plan import INTEGER, TEXT, Dataset, Integer, Relation, Table, Text, count
 from cauce.plan.physical import Plan
 from cauce.wire.manifest import Manifest
 from cauce.worker.client import Collect, Upload, create
 from cauce.worker.job import Memory, Prepared, prepare
-from cauce.worker.loop import Ending, Worker
-from cauce.worker.topology import JOB_LOG, Topology
+from cauce.worker.loop import Ending, Worker, ending_of
+from cauce.worker.tasks import FoldTask, Step
+from cauce.worker.topology import JOB_LOG, SERVICE, Topology
 
 
 def spoil(values: pl.Series) -> pl.Series:
@@ -154,10 +155,79 @@ def test_what_is_given_back_goes_to_the_next(tmp_path: Path) -> None:
     assert cluster.rows("job") == [("tea", 400)]
 
 
+def ending(store: Store, job: str) -> Ending:
+    found = ending_of(list(MemoryFabric(store).read(job, JOB_LOG, {}, 1 << 20).records))
+    assert found is not None
+    return found
+
+
 def test_another_plan_is_refused(tmp_path: Path) -> None:
     store = Store()
-    fabric = MemoryFabric(store)
     manifest = Manifest("job", "coffee", ("q1",), {}, 2, 1, "another digest")
-    fabric.create_job("job", manifest.dump())
-    with pytest.raises(PlanMismatch, match="same version"):
-        Worker(MemoryFabric(store)).step()
+    MemoryFabric(store).create_job("job", manifest.dump())
+    Worker(MemoryFabric(store)).step()
+    assert ending(store, "job").code == "mismatch"
+    assert "same version" in ending(store, "job").cause
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"{}",
+        b"[" * 100_000,
+        Manifest("bad", "unheard of", (), {}, 2, 1, "").dump(),
+        Manifest("bad", "coffee", ("q99",), {}, 2, 1, "").dump(),
+        Manifest("bad", "/no/such/file.py", (), {}, 2, 1, "").dump(),
+        Manifest("bad", "coffee", (), {"unheard": "of"}, -1, -1, "").dump(),
+    ],
+)
+def test_a_job_that_cannot_be_planned_fails_and_leaves_the_others_alone(tmp_path: Path, manifest: bytes) -> None:
+    cluster = Cluster()
+    MemoryFabric(cluster.store).create_job("bad", manifest)
+    cluster.add("good", shop(tmp_path / "good", 5))
+    worker = cluster.worker()
+    run_until(worker, cluster, "good")
+    assert cluster.rows("good") == [("tea", 5)]
+    assert ending(cluster.store, "bad").state == "failed"
+
+
+def test_a_dataset_whose_file_raises_fails_its_job_alone(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("raise SystemError('boom')\n")
+    cluster = Cluster()
+    MemoryFabric(cluster.store).create_job("bad", Manifest("bad", str(tmp_path / "own.py"), (), {}, 2, 1, "").dump())
+    cluster.worker().step()
+    assert "boom" in ending(cluster.store, "bad").cause
+
+
+def test_what_belongs_to_the_service_is_no_job(tmp_path: Path) -> None:
+    cluster = Cluster()
+    fabric = MemoryFabric(cluster.store)
+    for name in (SERVICE, f"{SERVICE}-20000"):
+        fabric.create_job(name, b"")
+    worker = cluster.worker()
+    for _ in range(3):
+        assert not worker.step()
+    assert not any(job.logs for job in cluster.store.jobs.values())
+
+
+def test_a_job_that_had_ended_before_is_not_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.add("over", shop(tmp_path / "over", 5))
+    MemoryFabric(cluster.store).append("over", JOB_LOG, [Ending("done").dump(99)])
+    monkeypatch.setattr(Manifest, "plan", lambda self: pytest.fail("planned"))
+    assert not Worker(MemoryFabric(cluster.store)).step()
+
+
+def test_a_panic_of_a_library_ends_its_job_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.add("job", shop(tmp_path / "job", 5))
+    monkeypatch.setattr(FoldTask, "work", panic)
+    worker = cluster.worker()
+    for _ in range(200):
+        worker.step()
+    assert "PanicException" in ending(cluster.store, "job").cause
+
+
+def panic(task: FoldTask, past: object) -> Step:
+    raise pl.exceptions.PanicException("boom")

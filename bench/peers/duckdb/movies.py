@@ -49,12 +49,13 @@ QUERIES = {
         SELECT actor, count(*) AS appearances FROM casts
         GROUP BY actor ORDER BY appearances DESC, actor LIMIT 10""",
     "q5": """
+        WITH scored AS MATERIALIZED (
+            SELECT score(overview) AS units, CAST(revenue AS DOUBLE) / CAST(budget AS DOUBLE) AS ratio FROM movies
+            WHERE language = 'en' AND list_contains(countries, 'United States of America') AND year >= 2000
+              AND budget <> 0 AND revenue <> 0)
         SELECT CASE WHEN units > 0 THEN 'positive' ELSE 'negative' END AS sentiment, avg(ratio) AS ratio,
                count(*) AS movies
-        FROM (SELECT score(overview) AS units, CAST(revenue AS DOUBLE) / CAST(budget AS DOUBLE) AS ratio FROM movies
-              WHERE language = 'en' AND list_contains(countries, 'United States of America') AND year >= 2000
-                AND budget <> 0 AND revenue <> 0)
-        WHERE units <> 0 GROUP BY sentiment ORDER BY sentiment""",
+        FROM scored WHERE units <> 0 GROUP BY sentiment ORDER BY sentiment""",
 }
 
 

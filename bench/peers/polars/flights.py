@@ -35,7 +35,7 @@ def answer(task: Task) -> None:
             "q1": stopping.select("leg_id", *ROUTE, "fare", "stopovers"),
             "q2": flights.filter(pl.col("distance").is_not_null())
             .select("leg_id", *ROUTE, pl.col("distance").cast(pl.Float64))
-            .join(_routes(task), on=ROUTE)
+            .join(_routes(flights, task), on=ROUTE)
             .filter(pl.col("distance") > 4 * pl.col("direct"))
             .drop("direct"),
             "q3": _fastest(stopping),
@@ -49,8 +49,8 @@ def answer(task: Task) -> None:
     )
 
 
-def _routes(task: Task) -> pl.LazyFrame:
-    """Every pair of airports that are known, with its distance: computed when the pairs are."""
+def _routes(flights: pl.LazyFrame, task: Task) -> pl.LazyFrame:
+    """The routes flown between known airports, with their direct distance."""
     airports = (
         pl.scan_csv(
             task.file("airports-codepublic.csv"), separator=";", infer_schema=False, null_values="\\N", eol_char="\n"
@@ -60,15 +60,7 @@ def _routes(task: Task) -> pl.LazyFrame:
         .drop_nulls()
         .with_columns(pl.col("latitude", "longitude").cast(pl.Float64))
     )
-    used = (
-        scan(
-            task.file("itineraries.csv", "itineraries_random_2M.csv"),
-            origin="startingAirport",
-            destination="destinationAirport",
-        )
-        .drop_nulls()
-        .unique()
-    )
+    used = flights.select(ROUTE).drop_nulls().unique()
     start = airports.select(origin="code", lat1="latitude", lon1="longitude")
     end = airports.select(destination="code", lat2="latitude", lon2="longitude")
     direct = pl.struct("lat1", "lon1", "lat2", "lon2").map_elements(

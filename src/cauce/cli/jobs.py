@@ -18,11 +18,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cauce.cli.output import console, size, warn
+from cauce.cli.output import console, format_of, size, warn
 from cauce.cli.status_bars import StatusBars
 from cauce.client import Job, JobStatus, Service
 from cauce.errors import UsageError
-from cauce.wire import FORMATS, Format
 
 DEFAULT_GATEWAY = "http://127.0.0.1:8080"
 COLOURS = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "yellow"}
@@ -30,13 +29,6 @@ COLOURS = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "
 
 def service(gateways: Sequence[str] | None, token: str, ca: str) -> Service:
     return Service(list(gateways or [DEFAULT_GATEWAY]), token or None, ca=ca or None)
-
-
-def format_of(form: str) -> Format:
-    for known in FORMATS:
-        if form == known:
-            return known
-    raise UsageError(f"--format cannot be {form!r}; it can be {', '.join(FORMATS)}")
 
 
 def print_json(thing: object) -> None:

@@ -12,6 +12,7 @@ import typer
 from cauce import __version__
 from cauce.cli.chaos import app as chaos_app
 from cauce.cli.output import fail, warn
+from cauce.cli.serve import register as register_serve
 from cauce.cli.service import register as register_service
 from cauce.errors import CauceError, JobFailed, UsageError
 
@@ -157,6 +158,7 @@ def demo(
     demo_command(out, scale, seed)
 
 
+register_serve(app)
 register_service(app)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cauce.errors import CauceError, UsageError
+from cauce.wire import FORMATS, Format
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +75,13 @@ def check_out(out: Path) -> None:
     nearest = next((path for path in (out, *out.parents) if path.exists()), out)
     if nearest.exists() and not nearest.is_dir():
         raise UsageError(f"{nearest} is a file; --out names a folder")
+
+
+def format_of(form: str) -> Format:
+    for known in FORMATS:
+        if form == known:
+            return known
+    raise UsageError(f"--format cannot be {form!r}; it can be {', '.join(FORMATS)}")
 
 
 def size(amount: int) -> str:

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from cauce.cli.output import answer_table, check_out, console, size, warn
+from cauce.cli.output import answer_table, check_out, console, format_of, size, warn
 from cauce.cli.progress import Bars
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed, UnknownName, UsageError
 from cauce.fabric.contract import Durability
-from cauce.wire import FORMATS, REJECTS, Format
+from cauce.wire import REJECTS, Format
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
 
@@ -46,7 +46,7 @@ def run_command(
 ) -> None:
     started = time.monotonic()
     check_out(out)
-    checked = _format(form)
+    checked = format_of(form)
     made = next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
     # One thread for everything, as in the workers, which are this process forked. Read when Polars loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -175,10 +175,3 @@ def parameters_of(dataset: Dataset, sentiment: str, params: list[str]) -> dict[s
             raise UnknownName(f"{dataset.name} scores no texts: leave --sentiment out")
         given["sentiment"] = sentiment
     return given
-
-
-def _format(form: str) -> Format:
-    for known in FORMATS:
-        if form == known:
-            return known
-    raise UsageError(f"--format cannot be {form!r}; it can be {', '.join(FORMATS)}")

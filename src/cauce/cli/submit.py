@@ -9,8 +9,8 @@ from pathlib import Path
 
 import typer
 
-from cauce.cli.jobs import detaching, exit_code, format_of, print_json, service
-from cauce.cli.output import answer_table, check_out, console, errors, fail, size, warn
+from cauce.cli.jobs import detaching, exit_code, print_json, service
+from cauce.cli.output import answer_table, check_out, console, errors, fail, format_of, size, warn
 from cauce.cli.run import SHOWN_ROWS, parameters_of
 from cauce.cli.status_bars import StatusBars
 from cauce.client import Job, JobStatus

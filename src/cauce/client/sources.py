@@ -26,6 +26,19 @@ LONGEST_COLUMNS = 8 * 2**10
 """A header longer than this travels in the body: servers bound the size of what precedes it."""
 
 
+class Room:
+    """Memory that is used again and again for one thing after the other."""
+
+    def __init__(self, size: int = 0) -> None:
+        self._held = bytearray(size)
+
+    def of(self, size: int) -> memoryview:
+        if len(self._held) < size:
+            # A new one: an error that is kept somewhere may still look at the old.
+            self._held = bytearray(size + size // 8)
+        return memoryview(self._held)[:size]
+
+
 @dataclass(frozen=True)
 class Range:
     """Bytes of a file that are read when it is their turn."""
@@ -38,12 +51,9 @@ class Range:
     def __len__(self) -> int:
         return len(self.before) + self.end - self.start
 
-    def read(self, buffer: bytearray) -> memoryview:
-        """The bytes, in the buffer, which grows to hold them."""
+    def read(self, room: Room) -> memoryview:
         size = len(self)
-        if len(buffer) < size:
-            buffer.extend(bytes(size - len(buffer)))
-        view = memoryview(buffer)[:size]
+        view = room.of(size)
         done = len(self.before)
         view[:done] = self.before
         with open(self.path, "rb", buffering=0) as file:

@@ -221,12 +221,14 @@ class Transport:
                 if self._place == place:
                     self._place = (place + 1) % len(self.gateways)
         pause_s = 0.0 if untried and trouble.pause_s is None else self._pause(trouble, attempt)
-        patient_until = max(started, self._last_success) + self._patience_s
-        if time.monotonic() + pause_s > patient_until:
+        left_s = max(started, self._last_success) + self._patience_s - time.monotonic()
+        if left_s <= 0:
             raise trouble.refusal or Unreachable(
                 f"no gateway has answered for {self._patience_s:g} s ({trouble.said}): see that the service runs "
                 "and is reached under this address, then run the same again"
             )
+        # A last attempt is made when the patience ends, whatever the pause.
+        pause_s = min(pause_s, left_s)
         if stop is None:
             time.sleep(pause_s)
         elif stop.wait(pause_s):
@@ -234,9 +236,11 @@ class Transport:
 
     def _pause(self, trouble: _Trouble, attempt: int) -> float:
         """Longer each time, and never the same for two clients that were turned away together."""
+        if trouble.pause_s:
+            return trouble.pause_s * self._chance.uniform(1.0, 1.25)
         rounds = attempt // len(self.gateways)
         backoff_s = min(FIRST_PAUSE_S * 2.0 ** min(rounds, 16), LONGEST_PAUSE_S)
-        return (trouble.pause_s or 0.0) + backoff_s * self._chance.uniform(0.5, 1.0)
+        return backoff_s * self._chance.uniform(0.5, 1.0)
 
 
 def refused(reply: Reply, address: str, what: str) -> Refused:

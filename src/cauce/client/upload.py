@@ -18,7 +18,7 @@ from urllib.parse import quote
 import msgspec
 import pyarrow as pa
 
-from cauce.client.sources import PART_BYTES, Piece, Range, Source
+from cauce.client.sources import PART_BYTES, Piece, Range, Room, Source
 from cauce.client.transport import Body, Stopped, Transport
 from cauce.errors import JobFailed, Refused
 from cauce.wire.http import BYTES, COMPLETE, CONTENT_DIGEST, CSV, JSON, PARTS
@@ -197,13 +197,13 @@ class Upload:
             raise Stopped
 
     def _send_parts(self) -> None:
-        buffer = bytearray()
+        room = Room(self._settings.part_bytes)
         codec = pa.Codec("zstd", compression_level=ZSTD_LEVEL) if self._compressed else None
         try:
             while (part := self._queue.get()) is not None:
                 if self._stop.is_set():
                     return
-                self._send(part, buffer, codec)
+                self._send(part, room, codec)
                 self._room.release()
         except Stopped:
             pass
@@ -212,13 +212,13 @@ class Upload:
                 self._failure = self._failure or problem
             self._stop.set()
 
-    def _send(self, part: _Numbered, buffer: bytearray, codec: pa.Codec | None) -> None:
+    def _send(self, part: _Numbered, room: Room, codec: pa.Codec | None) -> None:
         table, piece = part.table, part.piece
         is_held = part.seq in table.held
         if is_held and codec is None:
             size = len(piece.content)
         else:
-            body: Body = piece.content.read(buffer) if isinstance(piece.content, Range) else piece.content
+            body: Body = piece.content.read(room) if isinstance(piece.content, Range) else piece.content
             headers = {"Content-Type": piece.media_type, **piece.headers}
             if codec is not None and piece.media_type == CSV and len(body):
                 body = memoryview(codec.compress(body))

@@ -21,6 +21,9 @@ from cauce.gateway.model import (
     ResultPage,
 )
 
+Statuses = list[JobStatus]
+FabricNames = list[str]
+
 Tell = Callable[[str, JobStatus], None]
 """Told of events of weight: created, completed (all tables), done, failed, cancelled, expired; by the gateway that
 brought it about or was the first to see it."""
@@ -60,7 +63,7 @@ class Jobs:
     def status(self, owner: str, job: str) -> JobStatus:
         raise NotImplementedError
 
-    def list(self, owner: str) -> list[JobStatus]:
+    def list(self, owner: str) -> Statuses:
         """Oldest first; cancelled and expired ones of the last day as well."""
         raise NotImplementedError
 
@@ -84,6 +87,6 @@ class Jobs:
     def cancel(self, owner: str, job: str) -> JobStatus:
         raise NotImplementedError
 
-    def sweep(self) -> list[str]:
+    def sweep(self) -> FabricNames:
         """Expires what is overdue and releases what has ended; names (owner.job) of what has expired."""
         raise NotImplementedError

@@ -9,9 +9,6 @@ from cauce.gateway.errors import BadRequest, NoSuchJob
 LOCAL = "local"
 """The owner of jobs that were sent without a token."""
 
-SERVICE = "service"
-"""The fabric's job that holds what outlives jobs. No job of an owner can have this name: it has no dot."""
-
 _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _SEPARATOR = "."

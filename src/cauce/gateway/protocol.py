@@ -49,7 +49,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.parser is None or self.transport.is_closing():  # type: ignore[redundant-expr]
+        if self.transport.is_closing():
             return
         self._idle_bytes += len(data)
         super().data_received(data)

@@ -50,7 +50,9 @@ def read_tokens(path: Path) -> dict[str, Entry]:
     except FileNotFoundError:
         return {}
     except msgspec.MsgspecError as problem:
-        raise UsageError(f"{path} is no file of tokens ({problem}): restore it, or remove it and make new ones") from None
+        raise UsageError(
+            f"{path} is no file of tokens ({problem}): restore it, or remove it and make new ones"
+        ) from None
 
 
 def create_token(path: Path, name: str) -> str:

@@ -15,10 +15,13 @@ import polars as pl
 
 from cauce.errors import JobFailed
 from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts, one_zero
-from cauce.operators.order import POSITION
+from cauce.operators.order import POSITION, sort_by
 
 ALL = "#all"
 """The key, one for all rows, of a group-by without keys; the frame given to `partial` must have it."""
+
+
+_MANY_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,14 @@ def _group(frame: pl.DataFrame, keys: Sequence[str], expressions: list[pl.Expr])
     return frame.group_by(list(keys), maintain_order=True).agg(expressions)
 
 
+def _merge_groups(frame: pl.DataFrame, keys: Sequence[str], expressions: list[pl.Expr]) -> pl.DataFrame:
+    """As ``_group``, but in no order: what is merged is put in order at the end."""
+    if frame.height < _MANY_ROWS:
+        return _group(frame, keys, expressions)
+    # The streaming engine takes half the time for many groups.
+    return frame.lazy().group_by(list(keys)).agg(expressions).collect(engine="streaming")
+
+
 def _float_sums(frame: pl.DataFrame, keys: Sequence[str], column: str, name: str) -> pl.DataFrame:
     parts = pl.concat([frame.select(list(keys)), float_parts(frame[column])], how="horizontal")
     by = [*keys, "exponent"]
@@ -247,7 +258,7 @@ def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
                 expressions.append(pl.col(name).explode().drop_nulls())
             case _:
                 raise TypeError(f"{aggregate!r} has no merge")
-    merged = _group(frame, keys, expressions)
+    merged = _merge_groups(frame, keys, expressions)
     for name in aggregates:
         if merged.schema[name] == pl.List(pl.Binary):
             totals = [FloatSum.merge(dumps).dump() for dumps in merged[name]]
@@ -275,7 +286,7 @@ def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
                 value = state
         values.append(value.alias(name))
     result = pl.DataFrame(values)
-    return result.sort(list(keys)) if keys else result
+    return sort_by(result, [pl.col(key) for key in keys], [False] * len(keys)) if keys else result
 
 
 def _of_nothing(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:

@@ -74,15 +74,27 @@ def with_key_columns(frame: pl.DataFrame, by: Sequence[SortKey]) -> tuple[pl.Dat
     return frame.with_columns(extra), names, directions
 
 
+_MANY_ROWS = 5_000
+
+
 def sort_rows(frame: pl.DataFrame, by: Sequence[SortKey]) -> pl.DataFrame:
     if frame.height < 2:
         return frame
     keyed, names, directions = with_key_columns(frame, by)
     rest = [_tie_break(name, dtype) for name, dtype in frame.schema.items() if name not in names]
-    ordered = keyed.sort(
-        [*names, *rest], descending=directions + [False] * len(rest), nulls_last=True, maintain_order=True
-    )
-    return ordered.select(frame.columns)
+    return sort_by(keyed, [*map(pl.col, names), *rest], directions + [False] * len(rest)).select(frame.columns)
+
+
+def sort_by(frame: pl.DataFrame, by: Sequence[pl.Expr], descending: Sequence[bool]) -> pl.DataFrame:
+    """The rows in the order of several keys, nulls last; rows that are equal in all of them stay in their order.
+
+    One key after the other, the last first: Polars takes a quarter of the time for that, where keys are numbers.
+    """
+    if frame.height < _MANY_ROWS:
+        return frame.sort(by, descending=list(descending), nulls_last=True, maintain_order=True)
+    for key, down in reversed(list(zip(by, descending, strict=True))):
+        frame = frame.sort(key, descending=down, nulls_last=True, maintain_order=True)
+    return frame
 
 
 def _tie_break(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -9,6 +9,9 @@ import polars as pl
 
 from cauce.operators.order import SortKey, sort_rows, with_key_columns
 
+_MANY_ROWS = 5_000
+_LAST = "#last"
+
 Ties = Literal["cut", "all"]
 
 
@@ -18,12 +21,36 @@ def top_k(
     """With ties="all", rows that tie with the k-th on `by` stay too. A null key in `per` belongs to no group."""
     if per:
         frame = frame.drop_nulls(list(per))
+    if frame.height > _MANY_ROWS:
+        frame = _cut(frame, k, by[0], per)
     ordered = sort_rows(frame, [*(SortKey(key) for key in per), *by])
     if ties == "all":
         return _with_ties(ordered, k, by, per)
     if per:
         return ordered.group_by(list(per), maintain_order=True).head(k).select(frame.columns)
     return ordered.head(k)
+
+
+def _is_whole(dtype: pl.DataType) -> bool:
+    """Whether values compare as numbers, without a nan among them."""
+    return dtype.is_integer() or dtype.is_temporal()
+
+
+def _cut(frame: pl.DataFrame, k: int, key: SortKey, per: Sequence[str]) -> pl.DataFrame:
+    """Without rows that the first key alone rules out: sorting all of them would take far longer."""
+    if not isinstance(key.what, str) or not _is_whole(frame.schema[key.what]):
+        return frame
+    value = pl.col(key.what)
+    best = value.drop_nulls().top_k(k) if key.descending else value.drop_nulls().bottom_k(k)
+    # Fewer values than k rule nothing out: a null is a value too, the last.
+    last = pl.when(value.count() >= k).then(best.min() if key.descending else best.max())
+    if per:
+        lasts = frame.group_by(list(per)).agg(last.alias(_LAST))
+        kept = frame.join(lasts, on=list(per), how="left", maintain_order="left")
+    else:
+        kept = frame.with_columns(last.alias(_LAST))
+    within = value >= pl.col(_LAST) if key.descending else value <= pl.col(_LAST)
+    return kept.filter(pl.col(_LAST).is_null() | within.fill_null(False)).drop(_LAST)
 
 
 def _with_ties(ordered: pl.DataFrame, k: int, by: Sequence[SortKey], per: Sequence[str]) -> pl.DataFrame:

@@ -91,14 +91,14 @@ def _no_position(wanted: Wanted, what: str) -> None:
 
 
 def place_groups(node: nodes.Node, hint: tuple[str, ...] = ()) -> nodes.Node:
-    """Group-bys that feed a coarser group-by or a top-k of each key are partitioned by those keys at once,
-    so that no second shuffle is needed."""
+    """Group-bys that feed a coarser group-by are partitioned by its keys at once, so that no second shuffle is
+    needed. Those that feed a top-k of each key are not: its keys may be few, and what is left to shuffle is little."""
     match node:
         case nodes.GroupBy(child, keys, _, partition_by):
             chosen = partition_by or (hint if hint and set(hint) <= set(keys) else keys)
             return replace(node, child=place_groups(child, keys), partition_by=chosen)
-        case nodes.TopK(child, _, _, per):
-            return replace(node, child=place_groups(child, per))
+        case nodes.TopK(child):
+            return replace(node, child=place_groups(child))
         case nodes.Filter(child):
             return replace(node, child=place_groups(child, hint))
         case nodes.WithColumns(child, expressions):

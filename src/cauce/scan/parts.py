@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +23,17 @@ from cauce.scan.block import Block, CsvBlock, FrameBlock
 from cauce.scan.cut import Header, begins_record, cut_ranges, cut_stream, read_header
 from cauce.scan.guess import UNKNOWN_LINE, guess_ranges
 from cauce.scan.located import padded
+from cauce.scan.ndjson import NdjsonBlock
 from cauce.scan.tables import TableSpec
+from cauce.scan.unpack import Compression, unpack_into, unpacked
 
 PART_BYTES = 16 * 2**20
 MOST_PART_BYTES = 64 * 2**20
 PARTS_A_WORKER = 8
 CHUNK_BYTES = 2**20
 ENCODINGS = (".csv", ".csv.gz", ".csv.zst", ".parquet")
+
+InlineForm = Literal["csv", "arrow", "parquet", "ndjson"]
 
 Buffer = Callable[[int], npt.NDArray[np.uint8]]
 """Gives a byte array of at least this size, which may be the one it gave before."""
@@ -48,7 +54,10 @@ class TableFile:
 
 @dataclass(frozen=True)
 class Part:
-    """A numbered piece of a table: a byte range of a CSV file, CSV bytes themselves, or a Parquet row group."""
+    """A numbered piece of a table: a byte range of a CSV file, a Parquet row group, or its bytes themselves.
+
+    Bytes that a client has sent are kept as they came: in one of several forms, perhaps compressed, with `skip`
+    bytes of header before the first record and `unpacked_bytes` in all when decompressed."""
 
     seq: int
     file: TableFile
@@ -60,12 +69,22 @@ class Part:
     row_group: int | None = None
     weight: int = 0
     """Bytes of the file that this part accounts for, to show progress by."""
+    form: InlineForm = "csv"
+    compression: Compression = ""
+    skip: int = 0
+    unpacked_bytes: int = 0
 
     def read(self, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
         """The part's rows with at least these columns located."""
         if self.row_group is not None:
             return self._read_row_group(self.row_group, spec, columns)
-        if self.data is not None:
+        if self.data is not None and self.form != "csv":
+            return self._read_inline(self.data, spec, columns)
+        if self.data is not None and (self.compression or self.skip):
+            length = self.unpacked_bytes - self.skip
+            held = buffer(length + SPARE_BYTES)
+            unpack_into(held, self.data, self.compression, self.skip, length)
+        elif self.data is not None:
             held, length = padded(self.data), len(self.data)
         else:
             length = self.end - self.start
@@ -79,6 +98,26 @@ class Part:
         """Whether its bounds are a guess, and lines are counted from its own start."""
         return self.first_line == UNKNOWN_LINE
 
+    def _read_inline(self, data: bytes, spec: TableSpec, columns: frozenset[str]) -> Block:
+        """Rows in another form than CSV. That the bytes are what they should be was checked when they came."""
+        if self.form == "ndjson":
+            text = b"".join(unpacked(data, self.compression)) if self.compression else data
+            return NdjsonBlock(spec, self.file.name, self.first_line, text, columns)
+        headers = sorted({spec.columns[name].header for name in columns | set(spec.required)})
+        if self.form == "arrow":
+            with pa.ipc.open_stream(data) as stream:
+                table = stream.read_all().select(headers)
+        else:
+            table = pq.read_table(io.BytesIO(data), columns=headers)
+        return self._frame_block(table, spec)
+
+    def _frame_block(self, table: pa.Table, spec: TableSpec) -> Block:
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        if not table.num_columns:
+            frame = pl.DataFrame({"#row": np.zeros(table.num_rows, np.int8)})
+        return FrameBlock(spec, self.file.name, self.first_line, {each.name: each for each in frame})
+
     def _read_row_group(self, row_group: int, spec: TableSpec, columns: frozenset[str]) -> Block:
         headers = sorted({spec.columns[name].header for name in columns | set(spec.required)})
         with pq.ParquetFile(self.file.path) as file:
@@ -86,11 +125,7 @@ class Part:
                 table = file.schema_arrow.empty_table().select(headers)
             else:
                 table = file.read_row_group(row_group, columns=headers)
-        frame = pl.from_arrow(table)
-        assert isinstance(frame, pl.DataFrame)
-        if not headers:
-            frame = pl.DataFrame({"#row": np.zeros(table.num_rows, np.int8)})
-        return FrameBlock(spec, self.file.name, self.first_line, {each.name: each for each in frame})
+        return self._frame_block(table, spec)
 
 
 def _read_range(path: str, start: int, buffer: npt.NDArray[np.uint8], length: int) -> None:

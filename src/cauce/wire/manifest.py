@@ -10,7 +10,6 @@ from cauce.datasets import load
 from cauce.errors import PlanMismatch
 from cauce.plan.physical import Plan
 
-
 _PLANS_KEPT = 64
 _plans: OrderedDict[bytes, Plan] = OrderedDict()
 

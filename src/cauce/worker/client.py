@@ -52,8 +52,28 @@ class Watch(Protocol):
 def create(fabric: Fabric, manifest: Manifest, topology: Topology) -> None:
     """Registers a job and offers its tasks. Doing it again changes nothing."""
     fabric.create_job(manifest.job, manifest.dump())
+    offer_tasks(fabric, manifest.job, topology)
+
+
+def offer_tasks(fabric: Fabric, job: str, topology: Topology) -> None:
     for queue in (SOURCES, FOLDS):
-        fabric.offer(manifest.job, queue, topology.queue(queue))
+        fabric.offer(job, queue, topology.queue(queue))
+
+
+def answer_names(topology: Topology, query: str) -> Names:
+    """What an answer must have to be complete."""
+    return Names(f"the answer of {query}", topology.result_producers(query))
+
+
+def report_names(topology: Topology, table: TableSpec) -> Names:
+    """What must have been said of a table that was read through."""
+    return Names(f"table {table.name}", topology.reporters(table))
+
+
+def waits_for(topology: Topology, names: Iterable[Names]) -> str:
+    """What the first of these that is not complete waits for, in one sentence."""
+    tasks = [str(task) for task in topology.tasks]
+    return next((each.missing(tasks.__getitem__) for each in names if not each.complete), "nothing")
 
 
 class Upload:
@@ -144,9 +164,9 @@ def _names_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, int]],
 class _Reading:
     """One log whose records leave in the order of their numbers."""
 
-    def __init__(self, what: str, log: str, producers: tuple[int, ...], out: Callable[[Record], None]) -> None:
+    def __init__(self, log: str, names: Names, out: Callable[[Record], None]) -> None:
         self.log = log
-        self.names = Names(what, producers)
+        self.names = names
         self.position: Position = {}
         self._order: InOrder[Record] = InOrder()
         self._out = out
@@ -176,21 +196,11 @@ class Collect:
         self._state: Position = {}
         self._lines = LineCounts()
         self._readings = [
-            _Reading(
-                f"the answer of {query}",
-                topology.result_log(query),
-                topology.result_producers(query),
-                self._page(query),
-            )
+            _Reading(topology.result_log(query), answer_names(topology, query), self._page(query))
             for query in topology.plan.results
         ]
         self._readings += [
-            _Reading(
-                f"table {table.name}",
-                topology.reports_log(table),
-                topology.reporters(table),
-                self._report(table.name),
-            )
+            _Reading(topology.reports_log(table), report_names(topology, table), self._report(table.name))
             for table in topology.plan.tables
         ]
 
@@ -209,9 +219,7 @@ class Collect:
         return all(each.names.complete for each in self._readings)
 
     def waits_for(self) -> str:
-        names = [str(task) for task in self._topology.tasks]
-        waiting = [each.names.missing(names.__getitem__) for each in self._readings if not each.names.complete]
-        return waiting[0] if waiting else "nothing"
+        return waits_for(self._topology, [each.names for each in self._readings])
 
     def _page(self, query: str) -> Callable[[Record], None]:
         return lambda page: self._sink.page(query, load_frame(page.body))

@@ -11,17 +11,20 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from cauce.errors import CauceError, FabricFull, FabricLost, JobFailed
+from cauce.errors import CauceError, CorruptRecord, FabricFull, FabricLost, JobFailed
 from cauce.fabric.contract import Fabric, Lease, Position
 from cauce.plan.physical import Plan
 from cauce.scan.memory import large_buffer
 from cauce.wire.manifest import Manifest, load_manifest
-from cauce.wire.records import Kind, Record, record
+from cauce.wire.records import CLIENT, Kind, Record, record
 from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task
-from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
+from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology, is_of_service
 
 _STATE_BYTES = 1 << 20
+_NO_TASK = CLIENT - 1
+"""The producer of an end that no task came to."""
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -30,6 +33,8 @@ class Ending(msgspec.Struct, frozen=True):
     state: str
     cause: str = ""
     code: str = ""
+    at: float = 0.0
+    """When it was noted, by who has a clock."""
 
     def dump(self, producer: int) -> Record:
         return record(Kind.STATE, producer, 0, msgspec.json.encode(self))
@@ -78,7 +83,8 @@ class Worker:
         self._limits = limits or Limits()
         self._plans = plans or {}
         self._jobs: dict[str, _Job] = {}
-        self._refused: set[str] = set()
+        self._over: set[str] = set()
+        """Jobs that had ended before we knew anything else of them."""
         self._round: list[tuple[_Job, str, _Held]] = []
         self._moved = False
         self._held_buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
@@ -134,7 +140,7 @@ class Worker:
         except CauceError as problem:
             self._fail(job, held, problem)
             return True
-        except Exception as problem:  # noqa: BLE001  (whatever a query or a library raises ends its job, not ours)
+        except (Exception, pl.exceptions.PanicException) as problem:  # noqa: BLE001  (a query's or a library's)
             # In one line: a library's words may come with a drawing of the expression.
             told = JobFailed(f"{held.task.spec}: {type(problem).__name__}: {' '.join(str(problem).split())}")
             self._fail(job, held, told)
@@ -142,12 +148,16 @@ class Worker:
         return outcome is not Step.WAITING
 
     def _fail(self, job: _Job, held: _Held, problem: CauceError) -> None:
-        ending = Ending("failed", str(problem), problem.code)
-        self._fabric.append(job.manifest.job, JOB_LOG, [ending.dump(held.task.spec.number)])
+        self._end(job.manifest.job, held.task.spec.number, problem)
         self._drop(job)
+
+    def _end(self, name: str, producer: int, problem: CauceError) -> None:
+        ending = Ending("failed", str(problem), problem.code)
+        self._fabric.append(name, JOB_LOG, [ending.dump(producer)])
 
     def _drop(self, job: _Job) -> None:
         job.over = True
+        job.context.let_go()
         for queue in job.held.values():
             for held in queue:
                 held.lease.give_back()
@@ -155,32 +165,46 @@ class Worker:
 
     def _look(self) -> None:
         """Finds new jobs, and those that have ended or gone."""
-        there = self._fabric.jobs()
+        there = dict.fromkeys(self._fabric.jobs())
         for gone in [name for name in self._jobs if name not in there]:
             del self._jobs[gone]
+        self._over.intersection_update(there)
         for name in there:
-            if name not in self._jobs and name not in self._refused:
+            if name not in self._jobs and name not in self._over and not is_of_service(name):
                 self._open(name)
         for name, job in self._jobs.items():
-            if job.over:
-                continue
-            batch = self._fabric.read(name, JOB_LOG, job.position, _STATE_BYTES)
-            job.position = batch.position
-            if ending_of(list(batch.records)) is not None:
+            if not job.over and self._read_end(name, job.position):
                 self._drop(job)
+
+    def _read_end(self, name: str, position: Position) -> bool:
+        """Whether the job's log tells of its end. Moves the position on."""
+        try:
+            batch = self._fabric.read(name, JOB_LOG, position, _STATE_BYTES)
+        except CorruptRecord:
+            # Whether it has ended cannot be known, nor said: who waits for it meets the same.
+            return True
+        position.update(batch.position)
+        return ending_of(list(batch.records)) is not None
 
     def _open(self, name: str) -> None:
         data = self._fabric.manifest(name)
         if data is None:
             return
-        manifest = load_manifest(data)
+        # Those that have ended are many where answers are kept for a day, and are not worth a plan.
+        position: Position = {}
+        if self._read_end(name, position):
+            self._over.add(name)
+            return
         try:
-            plan = self._plans.get(name) or manifest.plan()
-        except CauceError:
-            self._refused.add(name)
-            raise
-        context = JobContext(self._fabric, name, Topology(plan, manifest.lanes), self._buffer, self._limits)
-        self._jobs[name] = _Job(manifest, context)
+            manifest = load_manifest(data)
+            topology = Topology(self._plans.get(name) or manifest.plan(), manifest.lanes)
+        except (Exception, pl.exceptions.PanicException) as problem:  # noqa: BLE001  (a user's own file may raise it)
+            told = JobFailed(f"job {name} cannot be planned: {type(problem).__name__}: {problem}")
+            self._end(name, _NO_TASK, problem if isinstance(problem, CauceError) else told)
+            self._over.add(name)
+            return
+        context = JobContext(self._fabric, name, topology, self._buffer, self._limits)
+        self._jobs[name] = _Job(manifest, context, position=position)
 
     def _shed(self) -> None:
         """With work at hand, lets go of what others could be doing."""

@@ -7,7 +7,8 @@ import polars as pl
 
 from cauce.scan.block import Block
 from cauce.scan.guess import LineCounts
-from cauce.scan.parts import Part, TableFile
+from cauce.scan.parts import InlineForm, Part, TableFile
+from cauce.scan.unpack import Compression
 from cauce.wire.frames import dump_frame, frame_digest, load_frame
 from cauce.wire.records import CLIENT, Kind, Record, digest_of, record
 
@@ -25,9 +26,14 @@ class _Head(msgspec.Struct, frozen=True):
     row_group: int | None
     weight: int
     inline: bool
+    form: InlineForm = "csv"
+    compression: Compression = ""
+    skip: int = 0
+    unpacked_bytes: int = 0
 
 
-def dump_part(part: Part) -> Record:
+def dump_part(part: Part, digest: int | None = None) -> Record:
+    """`digest` is one that the caller has made of all that the part says, where that is cheaper than another."""
     head = _Head(
         part.file.name,
         part.file.path,
@@ -39,10 +45,14 @@ def dump_part(part: Part) -> Record:
         part.row_group,
         part.weight,
         part.data is not None,
+        part.form,
+        part.compression,
+        part.skip,
+        part.unpacked_bytes,
     )
     packed = msgspec.json.encode(head)
     body = len(packed).to_bytes(_LENGTH_BYTES, "little") + packed + (part.data or b"")
-    return record(Kind.DATA, CLIENT, part.seq, body)
+    return record(Kind.DATA, CLIENT, part.seq, body, digest)
 
 
 def load_part(part: Record) -> Part:
@@ -58,6 +68,10 @@ def load_part(part: Record) -> Part:
         part.body[_LENGTH_BYTES + size :] if head.inline else None,
         head.row_group,
         head.weight,
+        head.form,
+        head.compression,
+        head.skip,
+        head.unpacked_bytes,
     )
 
 
@@ -70,6 +84,8 @@ class Report(msgspec.Struct, frozen=True):
     """Whether the part ends where a record does."""
     place: tuple[str, int] | None = None
     """The file and the byte from which its lines are counted, where that is not the file's first."""
+    rejected: int = 0
+    """How many rejects there are, for who does not want to see them."""
 
     def frame(self, lines: LineCounts) -> pl.DataFrame:
         frame = load_frame(self.rejects)
@@ -80,7 +96,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def dump_report(producer: int, part: Part, block: Block, rejects: pl.DataFrame) -> Record:
     place = (part.file.path, part.start) if part.guessed else None
-    body = msgspec.msgpack.encode(Report(block.height, dump_frame(rejects), block.whole, place))
+    body = msgspec.msgpack.encode(Report(block.height, dump_frame(rejects), block.whole, place, rejects.height))
     said = f"{block.height} {block.whole} {frame_digest(rejects)}"
     return record(Kind.DATA, producer, part.seq, body, digest_of(said.encode()))
 

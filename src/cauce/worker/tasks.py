@@ -96,6 +96,11 @@ class JobContext:
         intake.take(batch.records, batch.position)
         return moved
 
+    def let_go(self) -> None:
+        """The job is over: what its tasks have gathered is not needed any more."""
+        self._shared.clear()
+        self._received.clear()
+
     def say(self, log: str, records: list[Record]) -> None:
         self.fabric.append(self.job, log, records)
 

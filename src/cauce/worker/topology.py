@@ -12,6 +12,12 @@ from cauce.scan.tables import TableSpec
 SOURCES = "sources"
 FOLDS = "folds"
 JOB_LOG = "job"
+SERVICE = "service"
+
+
+def is_of_service(name: str) -> bool:
+    """Whether a job of the fabric is none, but holds what outlives jobs. No worker looks at it."""
+    return name.partition("-")[0] == SERVICE and "." not in name
 
 
 @dataclass(frozen=True)

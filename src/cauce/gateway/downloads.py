@@ -34,11 +34,15 @@ SENT_AS: dict[Format, str] = {"csv": CSV, "json": JSON, "arrow": ARROW_FILE, "pa
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
+Cell = str | int | float | bool | list[str] | None
+"""A value as JSON has it; dates are texts, exact numbers keep all their digits."""
+
+
 class PageBody(msgspec.Struct, frozen=True):
     """A page as JSON. `next` is the cursor of the following one; null when there is none and will be none."""
 
     columns: list[str]
-    rows: list[tuple[object, ...]]
+    rows: list[list[Cell]]
     next: str | None
     complete: bool
 
@@ -47,7 +51,7 @@ def page_json(page: ResultPage | RejectPage) -> bytes:
     """Numbers are written as in a whole answer: exactly."""
     frame = page.rows
     columns = [_values(frame[name]) for name in frame.columns]
-    rows = list(zip(*columns, strict=True))
+    rows = cast(list[list[Cell]], list(zip(*columns, strict=True)))
     return _encoder.encode(PageBody(frame.columns, rows, page.next, page.complete))
 
 

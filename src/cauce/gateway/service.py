@@ -1,0 +1,44 @@
+"""What a thread of a gateway holds: a fabric of its own, and the jobs over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cauce.errors import FabricError
+from cauce.fabric.contract import Durability
+from cauce.fabric.files import FilesFabric
+from cauce.gateway.jobs import Jobs, Tell
+from cauce.gateway.limits import ServiceLimits
+from cauce.gateway.names import owner_and_job
+
+
+@dataclass(frozen=True)
+class Service:
+    root: Path
+    fabric: FilesFabric
+    jobs: Jobs
+
+    def check(self) -> None:
+        """Raises unless the fabric can be used."""
+        self.fabric.jobs()
+        if not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
+            raise FabricError(f"{self.root} may not be written: give this user the right to")
+
+    def count(self) -> int:
+        return sum(owner_and_job(name) is not None for name in self.fabric.jobs())
+
+    def close(self) -> None:
+        self.fabric.close()
+
+
+def service_maker(
+    root: Path, durability: Durability, limits: ServiceLimits, datasets: Mapping[str, str], tell: Tell
+) -> Callable[[], Service]:
+    def make() -> Service:
+        fabric = FilesFabric(root, durability=durability)
+        return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell))
+
+    return make

@@ -1,0 +1,64 @@
+"""Wrong requests of `cauce bench`: one clear sentence, exit code 2, nothing measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import bench.options
+import cauce.cli.main
+from bench.options import parsed
+
+CASES = {
+    "unknown dataset": (["--dataset", "tea"], "no dataset tea to measure; there are books"),
+    "unknown query": (["--dataset", "coffee", "--queries", "q5"], "coffee has no query q5"),
+    "unknown peer": (["--peers", "abacus"], "no peer abacus; there are duckdb"),
+    "no rounds": (["--rounds", "0"], "must be 1 or more"),
+    "no size": (["--scale", "0"], "must be above 0"),
+    "missing folder": (["--data", "nowhere"], "nowhere is not a folder"),
+    "scaling over given files": (["--scaling", "--data", "."], "leave --data out"),
+}
+
+
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["cauce", "bench", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cauce.cli.main.entry()
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_wrong_request_is_told(
+    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, sentence = CASES[case]
+    assert sentence in told(monkeypatch, capsys, *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_peer_that_is_not_installed_is_told_with_the_way_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench.options, "find_spec", lambda name: None if name == "dask" else sys)
+    message = told(monkeypatch, capsys, "--dataset", "coffee")
+    assert "not installed: dask. ./cauce bench, in a clone, installs all of requirements-bench.lock" in message
+
+
+def test_outside_a_clone_it_says_where_to_run_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cauce.cli.main, "__file__", str(tmp_path / "a/b/c/main.py"))
+    assert "run ./cauce bench in a clone" in told(monkeypatch, capsys)
+
+
+def test_each_measurement_has_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.options, "find_spec", lambda name: sys)
+    monkeypatch.setattr(bench.options.shutil, "which", lambda name: name)
+    everything, small, scaling = (parsed(arguments, "") for arguments in ([], ["--small"], ["--scaling"]))
+    assert (everything.datasets, everything.scale) == (("books", "movies", "flights", "coffee"), 0.1)
+    assert (small.datasets, small.scale, small.peers) == (("books",), 0.001, ("polars",))
+    assert (scaling.scales, scaling.worker_counts, scaling.peers) == ((0.1, 1.0, 4.0), (1, 2), ())
