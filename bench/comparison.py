@@ -36,16 +36,16 @@ class Outcome:
 
 
 def run(entries: Sequence[Entry], job: Job, rounds: int) -> list[Outcome]:
-    """The first entry is Cauce. What fails in the first round, in which memory is watched, is not run again."""
+    """The first entry is Cauce: if it fails there is nothing to compare with. What fails once is not run again."""
     outcomes = [Outcome(entry) for entry in entries]
-    for outcome in outcomes:
-        _tell(f"{job.dataset}: memory of {outcome.entry.name}")
-        _attempt(outcome, lambda each: watched(each.entry.command, each.measured))
-    for number in range(1, rounds + 1):
+    turns = [("memory of {}", _watch), *((f"round {n} of {rounds}: {{}}", _time) for n in range(1, rounds + 1))]
+    for told, measure in turns:
         for outcome in outcomes:
             if not outcome.failure:
-                _tell(f"{job.dataset}: round {number} of {rounds}: {outcome.entry.name}")
-                _attempt(outcome, _time)
+                _tell(f"{job.dataset}: {told.format(outcome.entry.name)}")
+                _attempt(outcome, measure)
+            if outcomes[0].failure:
+                return outcomes[:1]
     for outcome in outcomes:
         if not outcome.failure:
             outcome.differences = _differences(outcomes[0].entry, outcome.entry, job.queries)
@@ -64,6 +64,10 @@ def _last_words(problem: str) -> str:
     """The end of what a command said, in one line: a library's reason stands in the last ones."""
     lines = [line.strip() for line in problem.splitlines() if line.strip()]
     return " ".join(lines[-2:])[-REASON_CHARACTERS:]
+
+
+def _watch(outcome: Outcome) -> None:
+    watched(outcome.entry.command, outcome.measured)
 
 
 def _time(outcome: Outcome) -> None:

@@ -39,7 +39,10 @@ def ratios(one: Measured, other: Measured) -> Ratios:
 
 @dataclass(frozen=True)
 class Section:
-    """A dataset: what was asked, on how much data, and what came of each entry, Cauce's being the first."""
+    """A dataset: what was asked, on how much data, and what came of each entry, Cauce's being the first.
+
+    If Cauce failed there are no others, since there is nothing to compare with.
+    """
 
     dataset: str
     queries: tuple[str, ...]
@@ -77,8 +80,6 @@ def markdown(sections: Iterable[Section], workers: int) -> str:
 def _section(section: Section) -> str:
     lines = [f"## {section.dataset}: {', '.join(section.queries)} over {section.data_mb:,.0f} MB", "", *HEAD]
     lines += [_row(section, outcome) for outcome in section.outcomes]
-    if section.outcomes[0].failure:
-        return "\n".join(lines)
     beside = [outcome for outcome in section.measured if outcome.entry.peer == "duckdb"]
     if beside:
         lines += ["", *BESIDE_HEAD, *(_beside(section, outcome) for outcome in beside)]
@@ -86,8 +87,8 @@ def _section(section: Section) -> str:
 
 
 def _row(section: Section, outcome: Outcome) -> str:
-    if outcome.failure or section.outcomes[0].failure:
-        return f"| {shown_name(outcome)} | – | – | – | failed: {_cell(outcome.failure or 'Cauce failed')} | |"
+    if outcome.failure:
+        return f"| {shown_name(outcome)} | – | – | – | failed: {_cell(outcome.failure)} | |"
     to_cauce = ratios(outcome.measured, section.cauce)
     figures = f"{to_cauce.time:.2f} | {to_cauce.cpu:.2f} | {outcome.measured.peak_mb:.0f}"
     return f"| {shown_name(outcome)} | {figures} | {_answers(outcome)} | {rounds_of(outcome.measured)} |"
@@ -139,9 +140,8 @@ def _json_entry(section: Section, outcome: Outcome) -> dict[str, object]:
     if outcome.failure:
         return found | {"failure": outcome.failure}
     found |= measured_json(outcome.measured)
-    if not section.outcomes[0].failure:
-        found["to_cauce"] = vars(ratios(outcome.measured, section.cauce))
-        found["cauce_to_it"] = vars(ratios(section.cauce, outcome.measured))
+    found["to_cauce"] = vars(ratios(outcome.measured, section.cauce))
+    found["cauce_to_it"] = vars(ratios(section.cauce, outcome.measured))
     if outcome.entry.scored is not None:
         found |= {"texts": outcome.texts, "texts_scored": outcome.scored, "extrapolated": outcome.extrapolated}
     if outcome.entry.kills is not None:

@@ -1,9 +1,13 @@
 """`python -m cauce`."""
 
+import gc
 import os
 import sys
 
-from cauce.cli.main import entry
+# What is loaded stays: to look through it again and again for what could go takes a tenth of the loading.
+gc.disable()
+
+from cauce.cli.main import entry  # noqa: E402
 
 try:
     entry()

@@ -15,6 +15,7 @@ from cauce.wire.manifest import Manifest
 from cauce.worker.client import Collect, Upload, create
 from cauce.worker.job import Memory, Prepared, prepare
 from cauce.worker.loop import Ending, Worker, ending_of
+from cauce.worker.raw import dump_part
 from cauce.worker.tasks import FoldTask, Step
 from cauce.worker.topology import JOB_LOG, SERVICE, Topology
 
@@ -231,3 +232,40 @@ def test_a_panic_of_a_library_ends_its_job_alone(tmp_path: Path, monkeypatch: py
 
 def panic(task: FoldTask, past: object) -> Step:
     raise pl.exceptions.PanicException("boom")
+
+
+def waiting_lanes(cluster: Cluster, job: str, prepared: Prepared) -> None:
+    """A job whose client has said the parts of the second lane only, and may send more."""
+    fabric = MemoryFabric(cluster.store)
+    topology = Topology(prepared.plan, 2)
+    create(fabric, Manifest(job, "shop", ("q1",), {}, 2, 2, prepared.plan.digest, 1), topology)
+    upload = Upload(fabric, job, topology, prepared.files, 30)
+    (table,) = prepared.plan.tables
+    for part in upload.parts(table):
+        if part.seq % 2:
+            fabric.append(job, topology.raw_log(table, 1), [dump_part(part)])
+    cluster.plans[job] = prepared.plan
+
+
+def reported(cluster: Cluster, job: str) -> int:
+    return len(MemoryFabric(cluster.store).read(job, "reports-sales", {}, 1 << 20).records)
+
+
+def test_a_lane_that_has_parts_is_read_though_another_waits_for_its_client(tmp_path: Path) -> None:
+    cluster = Cluster()
+    waiting_lanes(cluster, "job", shop(tmp_path / "job", 40))
+    worker = cluster.worker()
+    for _ in range(200):
+        worker.step()
+    assert reported(cluster, "job") > 5
+
+
+def test_it_is_read_even_if_another_job_keeps_the_worker_busy(tmp_path: Path) -> None:
+    cluster = Cluster()
+    waiting_lanes(cluster, "job", shop(tmp_path / "job", 40))
+    cluster.add("large", shop(tmp_path / "large", 3_000))
+    worker = cluster.worker()
+    for _ in range(300):
+        worker.step()
+    assert not cluster.done("large")
+    assert reported(cluster, "job") > 5

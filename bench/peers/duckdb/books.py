@@ -54,12 +54,13 @@ QUERIES = {
 
 def answer(task: Task) -> None:
     connection = connect(task)
-    connection.execute(BOOKS.format(files=csv(task.file("books_data.csv"))))
+    connection.execute(BOOKS.format(files=csv(task.file("books_data.csv"), lenient=False)))
     if task.asks("q3", "q4", "q5"):
         units, where = "", " WHERE nineties"
         if task.asks("q5"):
             add_scorer(connection, task)
             # A score for the texts that count, and no text kept.
             units, where = ', CASE WHEN fiction THEN score("review/text") END AS units', ""
-        connection.execute(REVIEWS.format(files=csv(task.file("Books_rating.csv")), units=units, where=where))
+        files = csv(task.file("Books_rating.csv"), lenient=False)
+        connection.execute(REVIEWS.format(files=files, units=units, where=where))
     write(connection, task, QUERIES)

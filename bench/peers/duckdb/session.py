@@ -36,12 +36,13 @@ def add_scorer(connection: Connection, task: Task) -> None:
     connection.create_function("score", score, ["VARCHAR"], "INTEGER", type=PythonUDFType.ARROW)
 
 
-def csv(paths: str | Sequence[str], *, options: str = "") -> str:
-    """A table of texts, for a FROM clause. Rows with too many or too few cells are left out."""
+def csv(paths: str | Sequence[str], *, lenient: bool = True, options: str = "") -> str:
+    """A table of texts, for a FROM clause. If lenient, rows with too many or too few cells are left out; but in a
+    large file whose texts hold line ends, DuckDB then leaves out good ones too, without a word."""
     files = [paths] if isinstance(paths, str) else paths
     listed = ", ".join(map(_text, files))
     return f"""read_csv([{listed}], header = true, all_varchar = true, delim = ',', quote = '"', escape = '"',
-        ignore_errors = true, buffer_size = {BUFFER_BYTES}{options})"""
+        ignore_errors = {str(lenient).lower()}, buffer_size = {BUFFER_BYTES}{options})"""
 
 
 def write(connection: Connection, task: Task, queries: dict[str, str]) -> None:

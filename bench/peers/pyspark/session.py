@@ -36,15 +36,10 @@ def spark(task: Task) -> Iterator[SparkSession]:
             .config("spark.ui.showConsoleProgress", "false")
             .getOrCreate()
         )
-        gateway = session.sparkContext._gateway
         try:
             yield session
         finally:
             session.stop()
-            # The virtual machine is a child of ours: waited for, its time is counted as ours.
-            gateway.shutdown()
-            gateway.proc.stdin.close()
-            gateway.proc.wait()
 
 
 def read(

@@ -136,6 +136,8 @@ def rejects_command(service: Service, job: str, out: Path | None, json: bool) ->
     if json:
         print_json(found.rejects().to_dicts())
         return
+    with detaching(f"cauce rejects {job}"):
+        found.wait()
     with _opened(out) as into:
         found.save_rejects(into)
 

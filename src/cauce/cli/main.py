@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -55,11 +56,14 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand != "run":
+        # `run` does it itself, when all that its workers need is loaded.
+        gc.enable()
 
 
 @app.command()

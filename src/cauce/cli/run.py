@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -54,6 +55,8 @@ def run_command(
     from cauce.worker.nursery import make_ready
 
     make_ready()
+    gc.freeze()
+    gc.enable()
 
     folder = WorkFolder(work or out)
     crew = Crew(folder.path, workers, durability, journal, attempts, fork=True)

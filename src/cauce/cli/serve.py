@@ -16,8 +16,8 @@ from cauce.cli.output import warn
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
-    from cauce.gateway.app import GatewaySettings
     from cauce.gateway.process import Place
+    from cauce.gateway.settings import GatewaySettings
 
 DirOption = Annotated[Path, typer.Option("--dir", help="folder that holds the service's jobs and tokens")]
 HostOption = Annotated[str, typer.Option(help="address to listen on; beyond this machine a token is needed")]
@@ -147,9 +147,9 @@ def _settings(
     workers: int,
     power_safe: bool,
 ) -> GatewaySettings:
-    from cauce.gateway.app import GatewaySettings
     from cauce.gateway.limits import ServiceLimits
     from cauce.gateway.process import needs_token
+    from cauce.gateway.settings import GatewaySettings
     from cauce.gateway.tokens import FILE, read_tokens
 
     place.check()

@@ -88,7 +88,7 @@ def rejects(
     ca: Ca = "",
     json: Json = False,
 ) -> None:
-    """Print as CSV what of a job's files could not be read, with file and line."""
+    """Print as CSV what of a job's files could not be read, with file and line; waits until all are read."""
     from cauce.cli.jobs import rejects_command, service
 
     rejects_command(service(gateway, token, ca), job, out, json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cauce.client.service import Job, Service
-from cauce.client.status import Ended, JobStatus
+from cauce.client.status import JobStatus
 from cauce.client.upload import Sent
 
-__all__ = ["Ended", "Job", "JobStatus", "Sent", "Service"]
+__all__ = ["Job", "JobStatus", "Sent", "Service"]

@@ -38,17 +38,20 @@ def job_path(job: str, *more: str) -> str:
 
 
 def pages(transport: Transport, path: str, *, limit: int = PAGE_ROWS, wait_s: float = LONG_POLL_S) -> Iterator[Page]:
-    """The pages that have rows, each as soon as the service has it; the first one in any case."""
+    """The pages that have rows, each as soon as the service has it; one in any case where that is all there is.
+
+    Without waiting it gives those that are there by now.
+    """
     cursor: str | None = None
     first = True
     while True:
         asked = {"limit": str(limit), "wait": f"{wait_s:g}"} | ({} if cursor is None else {"cursor": cursor})
         reply = transport.request("GET", f"{path}?{urlencode(asked)}", headers={"Accept": JSON}, wait_s=wait_s)
         page = load_page(reply.body)
-        if page.rows or (first and page.complete):
+        if page.rows or (first and page.next is None):
             yield page
             first = False
-        if page.next is None:
+        if page.next is None or not (page.rows or wait_s):
             return
         cursor = page.next
 

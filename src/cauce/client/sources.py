@@ -95,7 +95,10 @@ class Source:
             yield from _frame_pieces(self.spec.name, self.frame, part_bytes)
         for file in self.files:
             if file.encoding == ".parquet":
-                yield from _parquet_pieces(file, part_bytes)
+                try:
+                    yield from _parquet_pieces(file, part_bytes)
+                except pa.ArrowException as problem:
+                    raise JobFailed(f"{file.name} cannot be read as Parquet: {problem}") from problem
             else:
                 yield from _csv_pieces(file, self.spec, part_bytes)
 

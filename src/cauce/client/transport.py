@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ import msgspec
 import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError, LocationParseError
+from urllib3.exceptions import SSLError as TlsError
 from urllib3.response import BaseHTTPResponse
 
 from cauce.errors import Refused, RefusedRequest, Unreachable, UsageError
@@ -200,6 +202,7 @@ class Transport:
             try:
                 reply = once(gateway)
             except (HTTPError, OSError) as problem:
+                _check_trust(gateway, problem)
                 trouble = _Trouble(f"{gateway.address}: {_reason(problem)}", elsewhere=True)
             else:
                 if reply.status < 300:
@@ -283,6 +286,16 @@ def _reason(problem: Exception) -> str:
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     return str(problem).rpartition("object at ")[2].partition(": ")[2] or str(problem) or type(problem).__name__
+
+
+def _check_trust(gateway: Gateway, problem: Exception) -> None:
+    """A certificate that is not trusted now will not be in a moment either."""
+    cause = problem.__cause__ or problem.__context__
+    if isinstance(problem, TlsError) and isinstance(cause, ssl.SSLCertVerificationError):
+        raise Unreachable(
+            f"the certificate of {gateway.address} is not trusted ({cause.verify_message}): name the file of the "
+            "certificate, or of those who signed it, with --ca"
+        ) from problem
 
 
 def _retry_after(reply: Reply) -> float | None:

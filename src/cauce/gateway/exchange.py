@@ -33,6 +33,10 @@ class Exchange:
         self._waits = "expect" in headers
         self._lingers = False
 
+    def hurry(self) -> None:
+        """There is no time left to wait for the rest of a body."""
+        self._waits = True
+
     @property
     def started(self) -> bool:
         return self.status != 0

@@ -1,17 +1,47 @@
 """The service's jobs over a fabric: plain steps, no HTTP, no threads. Everything raised is a ServiceError.
 
-SIGNATURES ARE FINAL; BODIES ARE BEING WRITTEN.
+Nothing is kept here that the fabric does not hold: what is remembered of a job is how far its logs have been read.
+Any other gateway on the same fabric gives the same answers, and any of them may die between two steps.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+import polars as pl
+
+from cauce.datasets import BUILT_IN, load
+from cauce.errors import CauceError, FabricError, FabricFull, UsageError
 from cauce.fabric.contract import Fabric
+from cauce.gateway.bodies import BodyCheck
+from cauce.gateway.ends import DAY_S, Ends, Tombstone
+from cauce.gateway.errors import (
+    BadPart,
+    BadRequest,
+    CountDiffers,
+    JobExistsOtherwise,
+    JobOver,
+    NoSuchQuery,
+    NoSuchTable,
+    PartDiffers,
+    PartsMissing,
+    PartTooLarge,
+    SlowDown,
+    TableComplete,
+    TooEarly,
+    TooManyJobs,
+    Unavailable,
+)
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import (
+    ENDED,
     Answer,
     Held,
     JobRequest,
@@ -19,7 +49,18 @@ from cauce.gateway.model import (
     PartBody,
     RejectPage,
     ResultPage,
+    State,
 )
+from cauce.gateway.names import fabric_name, no_such_job, owner_and_job
+from cauce.gateway.receipts import Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
+from cauce.gateway.view import JobView, Place, ReportLog
+from cauce.scan.block import REJECT_SCHEMA
+from cauce.wire.formats import csv_text
+from cauce.wire.manifest import Manifest, load_manifest
+from cauce.wire.records import CLIENT, Kind, record
+from cauce.worker.client import offer_tasks
+from cauce.worker.loop import Ending
+from cauce.worker.raw import dump_part
 
 Statuses = list[JobStatus]
 FabricNames = list[str]
@@ -28,13 +69,35 @@ Tell = Callable[[str, JobStatus], None]
 """Told of events of weight: created, completed (all tables), done, failed, cancelled, expired; by the gateway that
 brought it about or was the first to see it."""
 
+MOST_ROWS = 100_000
+"""The most rows in a page of an answer."""
+
+_VIEWS_KEPT = 2_000
+_ALL_JOBS_SHARE = 10
+"""How many times as many jobs as may be open there may be with those that have ended."""
+
+_LOOK_AGAIN_S = 2.0
+_TRIM_AGAIN_S = 30.0
+"""A worker that had not heard of the end may have written once more; by now it has heard."""
+
+_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})")
+
 
 def register(files: Iterable[Path]) -> dict[str, str]:
     """The operator's own datasets: names that clients may use, and the files that declare them."""
-    raise NotImplementedError
+    found: dict[str, str] = {}
+    for file in files:
+        path = str(file.resolve())
+        name = load(path).name
+        if name in BUILT_IN or name in found:
+            raise UsageError(f"{file} declares a dataset {name}, and there is one of that name: give it another")
+        found[name] = path
+    return found
 
 
 class Jobs:
+    """All jobs of all owners, as far as one thread of a gateway sees them."""
+
     def __init__(
         self,
         fabric: Fabric,
@@ -43,50 +106,663 @@ class Jobs:
         *,
         datasets: Mapping[str, str] | None = None,
         tell: Tell | None = None,
-    ) -> None: ...
+    ) -> None:
+        self._fabric = fabric
+        self._limits = limits
+        self._clock = clock
+        self._datasets = {**{name: name for name in BUILT_IN}, **(datasets or {})}
+        self._public = {path: name for name, path in self._datasets.items()}
+        self._tell = tell or (lambda event, status: None)
+        self._ends = Ends(fabric)
+        self._views: OrderedDict[str, JobView] = OrderedDict()
+        self._planned: dict[bytes, Manifest] = {}
+        self._held_bytes = (float("-inf"), 0)
+
+    # Creating a job.
 
     def create(self, owner: str, job: str, request: JobRequest) -> tuple[JobStatus, bool]:
         """True: created now. The same request again gives the job as it stands."""
-        raise NotImplementedError
+        name = fabric_name(owner, job)
+        wanted = self._plan(name, owner, request)
+        with self._reaching():
+            standing = self._fabric.manifest(name)
+            created = False
+            if standing is None:
+                stone = self._ends.find(owner, job, self._clock())
+                if stone is not None:
+                    return self._again(job, wanted, stone), False
+                self._check_room(owner)
+                ours = wanted.dump()
+                standing = self._fabric.create_job(name, ours)
+                created = standing == ours
+            view = self._view(name, standing)
+            if view is None:
+                return self._unplanned(owner, job, standing), False
+            if not _same(view.manifest, wanted):
+                raise _otherwise(job)
+            self._refresh(view)
+            if view.state not in ENDED:
+                offer_tasks(self._fabric, name, view.topology)
+            # Cancelled by another gateway while we created it: the end stands.
+            stone = self._ends.find(owner, job, self._clock()) if created else None
+            if stone is not None:
+                self._fabric.delete_job(name)
+                return self._status_of_stone(stone), False
+            status = self._status(view)
+        if created:
+            self._tell("created", status)
+        return status, created
+
+    def _plan(self, name: str, owner: str, request: JobRequest) -> Manifest:
+        """The manifest of the job that is asked for. Plans are made once for the same question."""
+        asked = msgspec.json.encode(request)
+        known = self._planned.get(asked)
+        if known is None:
+            known = self._planned[asked] = self._make_plan(request)
+            if len(self._planned) > _VIEWS_KEPT:
+                self._planned.clear()
+        return msgspec.structs.replace(known, job=name, owner=owner, created=self._clock())
+
+    def _make_plan(self, request: JobRequest) -> Manifest:
+        path = self._datasets.get(request.dataset)
+        if path is None:
+            raise BadRequest(f"there is no dataset {request.dataset[:80]!r}; there are {', '.join(self._datasets)}")
+        lanes, partitions = self._limits.lanes, self._limits.partitions
+        try:
+            dataset = load(path)
+            parameters = dataset.settle(request.parameters)
+            plan = dataset.plan(request.queries, parameters, partitions)
+        except CauceError as problem:
+            raise BadRequest(str(problem)[:1000]) from problem
+        return Manifest("", path, tuple(plan.results), parameters, partitions, lanes, plan.digest, lanes)
+
+    def _again(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
+        asked = (self._public.get(wanted.dataset, wanted.dataset), list(wanted.queries), wanted.parameters)
+        if asked != (stone.dataset, stone.queries, stone.parameters):
+            raise _otherwise(job)
+        return self._status_of_stone(stone)
+
+    def _check_room(self, owner: str) -> None:
+        limits = self._limits
+        names = [name for name in self._fabric.jobs() if owner_and_job(name) is not None]
+        if len(names) < min(limits.jobs, limits.jobs_per_owner):
+            return
+        if len(names) >= limits.jobs * _ALL_JOBS_SHARE:
+            raise TooManyJobs("the service keeps as many jobs as it may; cancel some, or try later", retry_after=60)
+        owners = [_owner_of(view.name) for view in self._all_views() if self._open_after_refresh(view)]
+        if len(owners) >= limits.jobs:
+            raise TooManyJobs(f"{limits.jobs} jobs are open in all, and that is the most; try later", retry_after=10)
+        if owners.count(owner) >= limits.jobs_per_owner:
+            raise TooManyJobs(
+                f"you have {limits.jobs_per_owner} open jobs, and that is the most; wait for one to end or cancel one",
+                retry_after=10,
+            )
+
+    def _open_after_refresh(self, view: JobView) -> bool:
+        self._refresh(view)
+        return view.state not in ENDED
+
+    # Parts.
 
     def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
         """True: new. False: the same part was held already."""
-        raise NotImplementedError
+        limits = self._limits
+        with self._reaching():
+            view = self._open(owner, job)
+            receipts = self._table(view, job, table)
+            if not 0 <= seq < limits.parts:
+                raise BadRequest(f"{seq} cannot be the number of a part; it is from 0 to {limits.parts - 1}")
+            if len(part.data) > limits.part_bytes:
+                raise PartTooLarge(
+                    f"part {seq} of table {table} has {len(part.data)} bytes, and a part has {limits.part_bytes} at "
+                    "most: send it in smaller parts"
+                )
+            body_digest = hashlib.sha256(part.data)
+            if part.digest is not None and part.digest.lower() != body_digest.hexdigest():
+                raise BadPart(f"part {seq} of table {table} came with another digest than it has: send it again")
+            digest = _identity(part, body_digest.digest())
+            receipts.advance(self._fabric, view.name)
+            if seq in receipts.held:
+                if receipts.held[seq].digest != digest:
+                    raise _differs(seq, table)
+                return False
+            self._refuse_new(view, job, table, seq, digest)
+            self._brake(view)
+            checked = BodyCheck(view.tables[table], view.topology.plan.used_columns(table), limits).part(seq, part)
+            self._claim(view, job, table, seq, digest)
+            lane = seq % view.topology.lanes_of(view.tables[table])
+            said = dump_part(checked, int(digest[:16], 16))
+            self._fabric.append(view.name, view.topology.raw_log(view.tables[table], lane), [said])
+            receipt = Receipt(digest, len(part.data), self._clock())
+            self._fabric.append(view.name, receipts.log, [receipt_of(seq, receipt)])
+            receipts.advance(self._fabric, view.name)
+            if seq not in receipts.held:
+                # What is appended to a job that is gone goes nowhere.
+                self._open(owner, job)
+                raise Unavailable(f"part {seq} of table {table} was not kept: send it again", retry_after=1)
+            return True
+
+    def _claim(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
+        """Says what is about to be appended, and looks whether another gateway was about to say otherwise."""
+        receipts = view.receipts[table]
+        if digest not in receipts.claims(seq):
+            self._fabric.append(view.name, receipts.log, [claim_of(seq, digest)])
+            receipts.advance(self._fabric, view.name)
+        self._refuse_new(view, job, table, seq, digest)
+
+    def _refuse_new(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
+        receipts = view.receipts[table]
+        if receipts.claims(seq) - {digest}:
+            raise _differs(seq, table)
+        closed_at = receipts.closed_at()
+        if closed_at is not None and seq >= closed_at:
+            raise TableComplete(f"table {table} was completed with {closed_at} parts: part {seq} comes too late")
+        view.end.advance(self._fabric, view.name)
+        if view.end.ending is not None:
+            raise JobOver(f"job {job} is {view.state}: it takes no more parts")
+
+    def _brake(self, view: JobView) -> None:
+        for table in view.tables:
+            view.receipts[table].advance(self._fabric, view.name)
+        if view.backlog_bytes() >= self._limits.backlog_bytes:
+            self._refresh(view)
+            if view.backlog_bytes() >= self._limits.backlog_bytes:
+                raise SlowDown(
+                    f"{view.backlog_bytes()} bytes of this job wait to be read: go on when the workers have caught up",
+                    retry_after=1,
+                )
+        if self._all_held_bytes() >= self._limits.held_bytes:
+            raise SlowDown(
+                "the service holds as much as it may for all jobs: go on when some have ended", retry_after=5
+            )
+
+    def _all_held_bytes(self) -> int:
+        """Of all jobs that are open. Looked at now and then: it only has to be about right."""
+        looked_at, held = self._held_bytes
+        now = self._clock()
+        if not 0 <= now - looked_at < _LOOK_AGAIN_S:
+            held = sum(view.held_bytes for view in self._all_views() if self._open_after_refresh(view))
+            self._held_bytes = (now, held)
+        return held
 
     def held(self, owner: str, job: str, table: str) -> Held:
-        raise NotImplementedError
+        with self._reaching():
+            view = self._open(owner, job)
+            receipts = self._table(view, job, table)
+            receipts.advance(self._fabric, view.name)
+            return receipts.ranges()
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was complete, with the same number."""
-        raise NotImplementedError
+        with self._reaching():
+            view = self._open(owner, job)
+            receipts = self._table(view, job, table)
+            receipts.advance(self._fabric, view.name)
+            if receipts.complete is not None:
+                if receipts.complete != parts:
+                    raise CountDiffers(f"table {table} was completed with {receipts.complete} parts, not with {parts}")
+                return False
+            self._check_count(receipts, table, parts)
+            view.end.advance(self._fabric, view.name)
+            if view.end.ending is not None:
+                raise JobOver(f"job {job} is {view.state}: its tables cannot be completed any more")
+            if receipts.closed_at() is None:
+                self._fabric.append(view.name, receipts.log, [closing_of(parts)])
+                receipts.advance(self._fabric, view.name)
+                self._check_count(receipts, table, parts)
+            self._say_ends(view, table, parts)
+            self._fabric.append(view.name, receipts.log, [completion_of(parts, self._clock())])
+            receipts.advance(self._fabric, view.name)
+            if view.receipts[table].complete is None:
+                self._open(owner, job)
+                raise Unavailable(f"the end of table {table} was not kept: complete it again", retry_after=1)
+            done = not view.open_tables
+            status = self._status(view)
+        if done:
+            self._tell("completed", status)
+        return True
+
+    def _check_count(self, receipts: Receipts, table: str, parts: int) -> None:
+        if not 1 <= parts <= self._limits.parts:
+            raise BadRequest(f"a table cannot have {parts} parts; an empty one has one part, which names its columns")
+        missing = receipts.missing(parts)
+        if missing:
+            named = ", ".join(map(str, missing))
+            raise PartsMissing(
+                f"table {table} lacks {parts - len(receipts.held)} or more of its {parts} parts: {named} …"
+            )
+        beyond = receipts.beyond(parts)
+        if beyond is not None:
+            raise CountDiffers(f"table {table} has a part {beyond}, so there are more than {parts} parts")
+        closed_at = receipts.closed_at()
+        if closed_at is not None and closed_at != parts:
+            raise CountDiffers(f"table {table} was about to be completed with {closed_at} parts, not with {parts}")
+
+    def _say_ends(self, view: JobView, table: str, parts: int) -> None:
+        spec = view.tables[table]
+        lanes = view.topology.lanes_of(spec)
+        for lane in range(lanes):
+            end = record(Kind.END, CLIENT, len(range(lane, parts, lanes)))
+            self._fabric.append(view.name, view.topology.raw_log(spec, lane), [end])
+
+    # What is asked of a job.
 
     def status(self, owner: str, job: str) -> JobStatus:
-        raise NotImplementedError
+        with self._reaching():
+            name = fabric_name(owner, job)
+            data = self._fabric.manifest(name)
+            if data is None:
+                return self._status_of_stone(self._stone(owner, job))
+            return self._current(name, owner, job, data)
 
     def list(self, owner: str) -> Statuses:
         """Oldest first; cancelled and expired ones of the last day as well."""
-        raise NotImplementedError
+        with self._reaching():
+            stones = self._ends.all(self._clock())
+            found = [self._status_of_stone(stone) for (whose, _), stone in stones.items() if whose == owner]
+            for name in self._fabric.jobs():
+                whose, job = owner_and_job(name) or ("", "")
+                data = self._fabric.manifest(name) if whose == owner and (owner, job) not in stones else None
+                if data is not None:
+                    found.append(self._current(name, owner, job, data))
+            return sorted(found, key=lambda status: status.created)
+
+    def _current(self, name: str, owner: str, job: str, data: bytes) -> JobStatus:
+        view = self._view(name, data)
+        if view is None:
+            return self._unplanned(owner, job, data)
+        self._refresh(view)
+        return self._status(view)
 
     def result(self, owner: str, job: str, query: str, cursor: str | None, limit: int) -> ResultPage:
-        raise NotImplementedError
+        number, row = _read_cursor(cursor, limit)
+        with self._reaching():
+            view = self._open(owner, job)
+            answer = view.answers.get(query)
+            if answer is None:
+                raise NoSuchQuery(f"job {job} has no query {query[:80]!r}; it has {', '.join(view.answers)}")
+            self._refresh(view)
+            columns = view.topology.plan.results[query].columns
+            rows = pl.DataFrame(schema={name: output.dtype for name, output in columns.items()})
+            taken: list[pl.DataFrame] = []
+            left = limit
+            while left and number < len(answer.pages):
+                height = answer.pages[number].rows
+                if row < height:
+                    page = answer.page(self._fabric, view.name, number).slice(row, left)
+                    taken.append(page)
+                    left -= page.height
+                    row += page.height
+                if row >= height:
+                    number, row = number + 1, 0
+            complete = answer.names.complete
+            at_end = (complete or view.state in ENDED) and number >= len(answer.pages)
+            return ResultPage(pl.concat([rows, *taken]), None if at_end else f"{number}.{row}", complete)
 
     def answer(self, owner: str, job: str, query: str) -> Answer:
         """A whole answer, page by page as it was written; TooEarly until it is complete."""
-        raise NotImplementedError
+        with self._reaching():
+            view = self._open(owner, job)
+            answer = view.answers.get(query)
+            if answer is None:
+                raise NoSuchQuery(f"job {job} has no query {query[:80]!r}; it has {', '.join(view.answers)}")
+            self._refresh(view)
+            if not answer.names.complete:
+                raise self._too_early(view, job, f"the answer of {query}")
+
+        def pages() -> Iterator[pl.DataFrame]:
+            for number in range(len(answer.pages)):
+                with self._reaching():
+                    yield answer.page(self._fabric, view.name, number)
+
+        return Answer(view.topology.plan.results[query].columns, pages())
 
     def rejects(self, owner: str, job: str, cursor: str | None, limit: int) -> RejectPage:
-        raise NotImplementedError
+        """Rejects in the order of tables and parts, as far as it is known."""
+        number, row = _read_cursor(cursor, limit)
+        with self._reaching():
+            view = self._open(owner, job)
+            self._refresh(view)
+            places = list(_rejects_in_order(view))
+            taken: list[pl.DataFrame] = []
+            left = limit
+            while left and number < len(places):
+                log, place = places[number]
+                if row < place.rows:
+                    page = log.frame(self._fabric, view.name, place).slice(row, left)
+                    taken.append(page)
+                    left -= page.height
+                    row += page.height
+                if row >= place.rows:
+                    number, row = number + 1, 0
+            complete = all(log.names.complete for log in view.reports.values())
+            at_end = (complete or view.state in ENDED) and number >= len(places)
+            rows = pl.concat([pl.DataFrame(schema=REJECT_SCHEMA), *taken])
+            return RejectPage(rows, None if at_end else f"{number}.{row}", complete)
 
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects as `cauce run` writes them to rejects.csv (header included); TooEarly until they are complete."""
-        raise NotImplementedError
+        with self._reaching():
+            view = self._open(owner, job)
+            self._refresh(view)
+            if not all(log.names.complete for log in view.reports.values()):
+                raise self._too_early(view, job, "the list of rejects")
+        # Within a file they are in order already, whatever else was read in between.
+        places = sorted(_rejects_in_order(view), key=lambda each: each[1].file)
+
+        def texts() -> Iterator[str]:
+            yield ",".join(REJECT_SCHEMA) + "\n"
+            for log, place in places:
+                with self._reaching():
+                    yield csv_text(log.frame(self._fabric, view.name, place))
+
+        return texts()
+
+    def _too_early(self, view: JobView, job: str, what: str) -> TooEarly | JobOver:
+        if view.state in ENDED:
+            return JobOver(f"job {job} is {view.state}, and {what} will not be complete")
+        return TooEarly(
+            f"{what} of job {job} is not complete yet: ask again, or for the pages there are", retry_after=1
+        )
 
     def why(self, owner: str, job: str) -> str:
-        raise NotImplementedError
+        """What a job waits for, or how it ended, in one sentence."""
+        status = self.status(owner, job)
+        match status.state:
+            case "created":
+                return f"job {job} waits for its client: no part of {' or '.join(status.tables)} has come yet"
+            case "receiving":
+                waiting = [
+                    f"table {name} ({table.parts} parts so far)"
+                    for name, table in status.tables.items()
+                    if table.complete is None
+                ]
+                return f"job {job} waits for its client to complete {' and '.join(waiting)}"
+            case "running":
+                with self._reaching():
+                    return f"job {job} is at work: {self._open(owner, job).waits_for()}"
+            case "done":
+                return f"job {job} is done: all its answers can be read"
+        cause = f": {' '.join(status.cause.split())}" if status.cause else ""
+        return f"job {job} {'has ' if status.state != 'cancelled' else 'was '}{status.state}{cause}"
+
+    # Ends.
 
     def cancel(self, owner: str, job: str) -> JobStatus:
-        raise NotImplementedError
+        """Releases everything. Doing it again gives the same."""
+        with self._reaching():
+            name = fabric_name(owner, job)
+            data = self._fabric.manifest(name)
+            if data is None:
+                return self._status_of_stone(self._stone(owner, job))
+            stone = self._bury(name, owner, job, data, "cancelled", "its client cancelled it")
+            status = self._status_of_stone(stone)
+        self._tell("cancelled", status)
+        return status
 
     def sweep(self) -> FabricNames:
         """Expires what is overdue and releases what has ended; names (owner.job) of what has expired."""
-        raise NotImplementedError
+        expired: FabricNames = []
+        with self._reaching():
+            now = self._clock()
+            self._ends.sweep(now)
+            stones = self._ends.all(now)
+            for name in self._fabric.jobs():
+                whose = owner_and_job(name)
+                if whose is None:
+                    continue
+                if whose in stones:
+                    # Its gateway died before it could, or somebody created it once more at that very moment.
+                    self._fabric.delete_job(name)
+                elif self._sweep_one(name, *whose):
+                    expired.append(name)
+        return expired
+
+    def _sweep_one(self, name: str, owner: str, job: str) -> bool:
+        data = self._fabric.manifest(name)
+        if data is None:
+            return False
+        view = self._view(name, data)
+        if view is None:
+            status = self._unplanned(owner, job, data)
+        else:
+            self._refresh(view)
+            self._trim(view)
+            status = self._status(view)
+        if status.expires is None or self._clock() < status.expires:
+            return False
+        if status.state in ENDED:
+            cause = f"it was {status.state}, and its answers were kept for {self._limits.results_seconds:.0f} s"
+        else:
+            cause = f"no part of it came for {self._limits.receiving_seconds:.0f} s"
+        stone = self._bury(name, owner, job, data, "expired", cause)
+        self._tell("expired", self._status_of_stone(stone))
+        return True
+
+    def _bury(self, name: str, owner: str, job: str, data: bytes, state: State, cause: str) -> Tombstone:
+        """First it is said, then done: if we die in between, another gateway's sweep does the rest."""
+        manifest = _manifest(name, data)
+        stone = Tombstone(
+            job,
+            owner,
+            self._public.get(manifest.dataset, manifest.dataset),
+            list(manifest.queries),
+            manifest.parameters,
+            state,
+            cause,
+            state,
+            manifest.created,
+            self._clock(),
+        )
+        self._ends.add(stone)
+        self._fabric.delete_job(name)
+        self._views.pop(name, None)
+        return self._ends.find(owner, job, self._clock()) or stone
+
+    def _stone(self, owner: str, job: str) -> Tombstone:
+        stone = self._ends.find(owner, job, self._clock())
+        if stone is None:
+            raise no_such_job(job)
+        return stone
+
+    def _refresh(self, view: JobView) -> None:
+        """Reads on, and notes the end of the job if this is the first to see it."""
+        if view.settled:
+            return
+        view.refresh(self._fabric)
+        ending = view.end.ending
+        if ending is None and view.complete:
+            ending = Ending("done")
+        if ending is None:
+            return
+        if not ending.at:
+            view.note(self._fabric, msgspec.structs.replace(ending, at=self._clock()))
+            self._trim(view)
+            self._tell(view.state, self._status(view))
+        view.settled = view.complete or view.state != "done"
+
+    def _trim(self, view: JobView) -> None:
+        ending = view.end.ending
+        if ending is None or not ending.at:
+            return
+        late = self._clock() - ending.at > _TRIM_AGAIN_S
+        if view.trims < 1 + late:
+            self._fabric.trim(view.name, view.kept_logs())
+            view.trims = 1 + late
+
+    # Looking jobs up.
+
+    def _open(self, owner: str, job: str) -> JobView:
+        name = fabric_name(owner, job)
+        data = self._fabric.manifest(name)
+        if data is None:
+            stone = self._stone(owner, job)
+            raise JobOver(f"job {job} is {stone.state}: {stone.cause}; what it held is gone")
+        view = self._view(name, data)
+        if view is None:
+            raise JobOver(f"job {job} cannot be run: {self._unplanned(owner, job, data).cause}")
+        return view
+
+    def _view(self, name: str, data: bytes) -> JobView | None:
+        """What is known of the job that was created with this manifest; None if it cannot be planned here."""
+        view = self._views.get(name)
+        if view is None or view.data != data:
+            try:
+                view = JobView(name, data, _manifest(name, data))
+            except Unavailable:
+                raise
+            except CauceError:
+                return None
+        self._views[name] = view
+        self._views.move_to_end(name)
+        while len(self._views) > _VIEWS_KEPT:
+            self._views.popitem(last=False)
+        return view
+
+    def _all_views(self) -> Iterator[JobView]:
+        for name in self._fabric.jobs():
+            data = self._fabric.manifest(name) if owner_and_job(name) is not None else None
+            view = None if data is None else self._view(name, data)
+            if view is not None:
+                yield view
+
+    def _table(self, view: JobView, job: str, table: str) -> Receipts:
+        receipts = view.receipts.get(table)
+        if receipts is None:
+            known = ", ".join(view.tables)
+            raise NoSuchTable(f"the queries of job {job} use no table {table[:80]!r}; they use {known}")
+        return receipts
+
+    # Statuses.
+
+    def _status(self, view: JobView) -> JobStatus:
+        manifest, ending, state = view.manifest, view.end.ending, view.state
+        expires: float | None = None
+        if ending is not None and ending.at:
+            expires = ending.at + self._limits.results_seconds
+        elif state in ("created", "receiving"):
+            expires = view.active_at + self._limits.receiving_seconds
+        return JobStatus(
+            _job_of(view.name),
+            manifest.owner,
+            self._public.get(manifest.dataset, manifest.dataset),
+            list(manifest.queries),
+            state,
+            ending.cause if ending else "",
+            ending.code if ending else "",
+            manifest.created,
+            (ending.at or None) if ending else None,
+            view.table_statuses(),
+            {query: answer.status for query, answer in view.answers.items()},
+            expires,
+            manifest.parameters,
+        )
+
+    def _status_of_stone(self, stone: Tombstone) -> JobStatus:
+        return JobStatus(
+            stone.job,
+            stone.owner,
+            stone.dataset,
+            stone.queries,
+            stone.state,
+            stone.cause,
+            stone.code,
+            stone.created,
+            stone.ended,
+            {},
+            {},
+            stone.ended + DAY_S,
+            stone.parameters,
+        )
+
+    def _unplanned(self, owner: str, job: str, data: bytes) -> JobStatus:
+        """Of a job that another version of the program, or of the dataset, has created."""
+        manifest = _manifest(job, data)
+        try:
+            manifest.plan()
+            cause, code = "", ""
+        except CauceError as problem:
+            cause, code = str(problem), problem.code
+        return JobStatus(
+            job,
+            owner,
+            self._public.get(manifest.dataset, manifest.dataset),
+            list(manifest.queries),
+            "failed",
+            cause,
+            code,
+            manifest.created,
+            manifest.created,
+            {},
+            {},
+            manifest.created + self._limits.results_seconds,
+            manifest.parameters,
+        )
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """What the fabric could not do is said in the service's words."""
+        try:
+            yield
+        except FabricFull as problem:
+            raise Unavailable(f"the service has no room left: {problem}", retry_after=10) from problem
+        except FabricError as problem:
+            raise Unavailable(
+                f"what the service keeps its jobs in did not answer: {problem}", retry_after=1
+            ) from problem
+
+
+def _manifest(name: str, data: bytes) -> Manifest:
+    try:
+        return load_manifest(data)
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        raise Unavailable(f"the manifest of {name} cannot be read: {problem}") from problem
+
+
+def _same(one: Manifest, other: Manifest) -> bool:
+    return (one.dataset, one.queries, one.parameters) == (other.dataset, other.queries, other.parameters)
+
+
+def _otherwise(job: str) -> JobExistsOtherwise:
+    return JobExistsOtherwise(f"there is a job {job} with another dataset, queries or parameters: use another id")
+
+
+def _differs(seq: int, table: str) -> PartDiffers:
+    return PartDiffers(
+        f"part {seq} of table {table} was sent before with another content: two clients may be using one job, or the "
+        "files have changed; use another job id"
+    )
+
+
+def _identity(part: PartBody, body_digest: bytes) -> str:
+    """A digest of all that makes a part what it is: the bytes, and what they are to be taken for."""
+    said = msgspec.json.encode((part.form, part.compression, part.file, part.first_line, part.columns))
+    return hashlib.sha256(body_digest + said).hexdigest()
+
+
+def _owner_of(name: str) -> str:
+    return (owner_and_job(name) or ("", ""))[0]
+
+
+def _job_of(name: str) -> str:
+    return (owner_and_job(name) or ("", name))[1]
+
+
+def _read_cursor(cursor: str | None, limit: int) -> tuple[int, int]:
+    if not 1 <= limit <= MOST_ROWS:
+        raise BadRequest(f"a page has 1 to {MOST_ROWS} rows, not {limit}")
+    if not cursor:
+        return 0, 0
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise BadRequest(f"{cursor[:80]!r} is no cursor of ours: use the one that came with the last page")
+    return int(found[1]), int(found[2])
+
+
+def _rejects_in_order(view: JobView) -> Iterator[tuple[ReportLog, Place]]:
+    """By table and part. Those of a table come when all of the tables before it are there, so that a cursor holds."""
+    for log in view.reports.values():
+        for place in log.rejects:
+            yield log, place
+        if not log.names.complete:
+            return

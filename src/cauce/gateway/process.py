@@ -5,27 +5,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import signal
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 from setproctitle import setproctitle
+from structlog.typing import FilteringBoundLogger
 
 from cauce.errors import UsageError
 from cauce.gateway.access import is_loopback
-from cauce.gateway.app import Gateway, GatewaySettings
+from cauce.gateway.app import Gateway
 from cauce.gateway.logs import start_logs
 from cauce.gateway.protocol import BoundedProtocol
+from cauce.gateway.settings import GatewaySettings
 
 GRACE_S = 3
 """How long requests in flight may go on after the signal to stop."""
+CUT_OFF_S = 4.5
 KEEP_ALIVE_S = 65
 BACKLOG = 2048
 OPEN_FILES = 65_536
+DEAD_MS = 90_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,9 @@ class Place:
             raise UsageError(f"--host {self.host} is no address of this machine: {problem}") from None
         bound = socket.socket(family, kind)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A client that is gone, or takes nothing any more, is not kept for ever. Connections inherit it.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_MS)
         if self.shared:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
@@ -98,8 +108,9 @@ class _Server(uvicorn.Server):
         yield
 
     def _asked_to_stop(self) -> None:
-        self._stop()
-        self.should_exit = True
+        if not self.should_exit:
+            self.should_exit = True
+            self._stop()
 
 
 def run_gateway(settings: GatewaySettings, place: Place, bound: socket.socket, ready: Callable[[str], None]) -> int:
@@ -132,9 +143,21 @@ def run_gateway(settings: GatewaySettings, place: Place, bound: socket.socket, r
         ssl_certfile=place.certificate,
         ssl_keyfile=place.key,
     )
-    _Server(config, gateway.stop, started).run([bound])
+
+    def stop() -> None:
+        gateway.stop()
+        threading.Thread(target=_cut_off, args=(log,), daemon=True).start()
+
+    _Server(config, stop, started).run([bound])
     log.info("gateway stopped")
     return 0
+
+
+def _cut_off(log: FilteringBoundLogger) -> None:
+    """What is not over in time is cut off: all that was confirmed is on the fabric."""
+    time.sleep(CUT_OFF_S)
+    log.error("gateway cut off", after_s=CUT_OFF_S)
+    os._exit(0)
 
 
 def _open_many_files() -> None:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from setproctitle import setproctitle
 
 from cauce.errors import FabricError
-from cauce.gateway.app import GatewaySettings
 from cauce.gateway.logs import start_logs
 from cauce.gateway.metrics import forget_process
 from cauce.gateway.process import Place, run_gateway
+from cauce.gateway.settings import GatewaySettings
 from cauce.worker.crew import Crew
 from cauce.worker.events import EXIT_FAILED
 from cauce.worker.process import die_with_parent

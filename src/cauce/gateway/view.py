@@ -257,8 +257,8 @@ class JobView:
 
     def kept_logs(self) -> list[str]:
         """What is still needed of a job that has ended."""
-        logs = [*self.receipts.values(), *self.reports.values(), *self.answers.values()]
-        return [JOB_LOG, *(each.log for each in logs)]
+        received = [each.log for each in self.receipts.values()]
+        return [JOB_LOG, *received, *(each.log for each in (*self.reports.values(), *self.answers.values()))]
 
     def waits_for(self) -> str:
         return waits_for(self.topology, self.names)
@@ -267,7 +267,9 @@ class JobView:
         """The other tables that must be complete before this one is read."""
         senders = {edge.number: stage for stage in self.topology.plan.stages for edge in stage.sends}
         found: set[str] = set()
-        first = [stage for stage in self.topology.plan.stages if stage.table is table and stage.report_rejects is not None]
+        first = [
+            stage for stage in self.topology.plan.stages if stage.table is table and stage.report_rejects is not None
+        ]
         seen: set[int] = set()
         ahead = [number for stage in first for number in stage.receives]
         while ahead:

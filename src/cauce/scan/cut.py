@@ -18,6 +18,7 @@ from cauce.scan.kernel import BROKEN, DOOMED, LINES, POSITION, QUOTED_LIMIT, cou
 from cauce.scan.located import PART_LIMIT, WINDOW_BYTES, delimiter_byte, locate, padded
 from cauce.scan.memory import large_buffer
 
+MOST_COLUMNS = 10_000
 _BOM = b"\xef\xbb\xbf"
 _NO_INTS = np.empty(0, np.int64)
 _NO_CELLS = np.empty((0, 0), np.int64), np.empty((0, 0), np.int32), np.empty((0, 0), np.uint8)
@@ -234,6 +235,10 @@ def _cells(record: bytes, delimiter: str, name: str) -> tuple[str, ...]:
             "after a closing quote only a delimiter or the end of the line may follow"
         )
     width = int(probe.fault_cells[0]) if probe.fault_cells.size else probe.rows
+    if width > MOST_COLUMNS:
+        raise WrongColumns(
+            f"the first line of {name} names {width} columns, and {MOST_COLUMNS} are the most there may be"
+        )
     found = locate(buffer, len(record), delimiter=delimiter, width=width, columns=range(width))
     raw = (
         record[start : start + length].replace(b'""', b'"') if escaped else record[start : start + length]

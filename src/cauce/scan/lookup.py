@@ -156,12 +156,18 @@ def _probe(
         for i in range(first, last):
             row = i if every else rows[i]
             prefetch(buffer, start[row])
+            prefetch(buffer, start[row] + length[row])
         for i in range(first, last):
             row = i if every else rows[i]
             hashed = _hash(buffer, start[row], np.int64(length[row]))
             hashes[i - first] = hashed
             place: Any = np.int64(hashed & mask)
             prefetch(table, place)
+        for i in range(first, last):
+            entry = table[hashes[i - first] & mask]
+            if entry & _TAG == hashes[i - first] & _TAG:
+                near: Any = np.int64(entry & ~_TAG)
+                prefetch(data, offsets[max(near - 1, 0)])
         for i in range(first, last):
             row = i if every else rows[i]
             at = start[row]

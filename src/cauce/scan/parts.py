@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import mmap
 import os
+import textwrap
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cauce.errors import DataNotFound, JobFailed, WrongColumns
-from cauce.native.lanes import SPARE_BYTES
+from cauce.native.lanes import SPARE_BYTES, Bytes
 from cauce.scan.block import Block, CsvBlock, FrameBlock
 from cauce.scan.cut import Header, begins_record, cut_ranges, cut_stream, read_header
 from cauce.scan.guess import UNKNOWN_LINE, guess_ranges
@@ -31,6 +34,7 @@ PART_BYTES = 16 * 2**20
 MOST_PART_BYTES = 64 * 2**20
 PARTS_A_WORKER = 8
 CHUNK_BYTES = 2**20
+_SHOWN_CHARACTERS = 1000
 ENCODINGS = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
 InlineForm = Literal["csv", "arrow", "parquet", "ndjson"]
@@ -88,8 +92,7 @@ class Part:
             held, length = padded(self.data), len(self.data)
         else:
             length = self.end - self.start
-            held = buffer(length + SPARE_BYTES)
-            _read_range(self.file.path, self.start, held, length)
+            held = _range_of(self.file.path, self.start, self.end, buffer)
         open_end = self.guessed and self.end < self.file.bytes
         return CsvBlock(spec, self.file.name, self.header, self.first_line, held, length, columns, open_end)
 
@@ -128,15 +131,26 @@ class Part:
         return self._frame_block(table, spec)
 
 
-def _read_range(path: str, start: int, buffer: npt.NDArray[np.uint8], length: int) -> None:
+def _range_of(path: str, start: int, end: int, buffer: Buffer) -> Bytes:
+    """The bytes of a range, with spare ones after them: mapped, so that nothing is copied, or read, at a file's end.
+
+    Should the file shrink while it is mapped, the process dies, and whoever does its work again finds it too short.
+    """
     with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if end + SPARE_BYTES <= size:
+            first = start - start % mmap.ALLOCATIONGRANULARITY
+            held = mmap.mmap(file.fileno(), end + SPARE_BYTES - first, access=mmap.ACCESS_READ, offset=first)
+            return np.frombuffer(held, np.uint8)[start - first :]
+        read = buffer(end - start + SPARE_BYTES)
         done = 0
-        while done < length:
-            got = os.preadv(file.fileno(), [buffer[done:length].data], start + done)
+        while done < end - start:
+            got = os.preadv(file.fileno(), [read[done : end - start].data], start + done)
             if got == 0:
                 raise JobFailed(f"{path} became shorter while it was read: start again with an unchanged file")
             done += got
-    buffer[length : length + SPARE_BYTES] = 0
+        read[end - start : end - start + SPARE_BYTES] = 0
+        return read
 
 
 def find_files(data: Path, spec: TableSpec) -> list[TableFile]:
@@ -176,15 +190,19 @@ def _matching(data: Path, pattern: str) -> list[TableFile]:
 
 def check_columns(file: TableFile, spec: TableSpec, columns: frozenset[str]) -> None:
     """Raises unless the file has every column that is needed."""
-    header = _header(file, spec)
-    twice = sorted({cell for cell in header if header.count(cell) > 1})
-    needed = {spec.columns[name].header for name in columns | set(spec.required)}
-    if needed & set(twice):
-        raise WrongColumns(f"{file.name} has more than one column {', '.join(sorted(needed & set(twice)))}")
+    check_header(file.name, _header(file, spec), spec, columns)
+
+
+def check_header(name: str, header: tuple[str, ...], spec: TableSpec, columns: frozenset[str]) -> None:
+    twice = {cell for cell, count in Counter(header).items() if count > 1}
+    needed = {spec.columns[column].header for column in columns | set(spec.required)}
+    if needed & twice:
+        raise WrongColumns(f"{name} has more than one column {', '.join(sorted(needed & twice))}")
     missing = sorted(needed - set(header))
     if missing:
+        shown = textwrap.shorten(", ".join(header), _SHOWN_CHARACTERS)
         raise WrongColumns(
-            f"{file.name} lacks {', '.join(missing)}; its header has {', '.join(header)}"
+            f"{name} lacks {', '.join(missing)}; its header has {shown}"
             + (f" (read with delimiter {spec.delimiter!r})" if len(header) == 1 else "")
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -14,6 +14,10 @@ import pyarrow.parquet as pq
 
 from cauce.plan.outputs import Output, PlainOutput
 from cauce.wire import Format
+
+
+GROUP_ROWS = 10_000
+"""Rows of a row group in Parquet, of a record batch in Arrow."""
 
 
 class AnswerFile(Protocol):
@@ -123,26 +127,54 @@ def _schema(columns: Mapping[str, Output]) -> pa.Schema:
     return empty.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
 
 
+class _Groups:
+    """Rows in groups of the same size, however they come in pages: the bytes of a file depend on its rows alone."""
+
+    def __init__(self, columns: Mapping[str, Output], write: Callable[[pa.Table], None]) -> None:
+        self.schema = _schema(columns)
+        self._write = write
+        self._held: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        self._held.append(frame)
+        self._rows += frame.height
+        if self._rows >= GROUP_ROWS:
+            self._write_held(self._rows - self._rows % GROUP_ROWS)
+
+    def end(self) -> None:
+        if self._rows:
+            self._write_held(self._rows)
+
+    def _write_held(self, rows: int) -> None:
+        held = pl.concat(self._held, rechunk=True)
+        for start in range(0, rows, GROUP_ROWS):
+            group = held.slice(start, min(GROUP_ROWS, rows - start))
+            self._write(group.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).cast(self.schema))
+        self._held, self._rows = [held.slice(rows)], held.height - rows
+
+
 class _Parquet:
     def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
-        self._schema = _schema(columns)
-        self._writer = pq.ParquetWriter(out, self._schema)
+        self._groups = _Groups(columns, lambda table: self._writer.write_table(table))
+        self._writer = pq.ParquetWriter(out, self._groups.schema)
 
     def page(self, frame: pl.DataFrame) -> None:
-        if not frame.is_empty():
-            self._writer.write_table(frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(self._schema))
+        self._groups.add(frame)
 
     def close(self) -> None:
+        self._groups.end()
         self._writer.close()
 
 
 class _Arrow:
     def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
-        self._schema = _schema(columns)
-        self._writer = pa.ipc.new_file(out, self._schema)
+        self._groups = _Groups(columns, lambda table: self._writer.write_table(table))
+        self._writer = pa.ipc.new_file(out, self._groups.schema)
 
     def page(self, frame: pl.DataFrame) -> None:
-        self._writer.write_table(frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(self._schema))
+        self._groups.add(frame)
 
     def close(self) -> None:
+        self._groups.end()
         self._writer.close()

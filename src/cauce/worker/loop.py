@@ -50,6 +50,8 @@ def ending_of(records: list[Record]) -> Ending | None:
 class _Held:
     lease: Lease
     task: Task
+    moved: bool = True
+    """Whether its last step found anything to do; before the first, that is hoped."""
 
 
 @dataclass
@@ -69,9 +71,17 @@ class _Job:
 
     def beyond_share(self, queue: str) -> list[_Held]:
         """What was taken when idle and can go to others at no cost. The first ones stay: later ones may wait for
-        them."""
-        ordered = sorted(self.held[queue], key=lambda held: held.task.spec.number)
+        them. But a lane that has parts stays before one that waits for its client, or neither would be read."""
+        ordered = sorted(
+            self.held[queue], key=lambda held: (queue == SOURCES and not held.moved, held.task.spec.number)
+        )
         return [held for held in ordered[self.share(queue) :] if held.task.fresh]
+
+    def wants(self, queue: str) -> bool:
+        """Whether to take one more though other jobs keep us busy: below our share, or where all lanes we hold wait
+        for their client while others may have parts."""
+        held = self.held[queue]
+        return len(held) < self.share(queue) or (queue == SOURCES and not any(each.moved for each in held))
 
 
 class Worker:
@@ -127,6 +137,7 @@ class Worker:
     def _step_task(self, job: _Job, queue: str, held: _Held) -> bool:
         try:
             outcome = held.task.step()
+            held.moved = outcome is not Step.WAITING
             if outcome is Step.FINISHED:
                 held.lease.done()
                 job.held[queue].remove(held)
@@ -219,7 +230,7 @@ class Worker:
         took = False
         for name, job in self._jobs.items():
             for queue in (SOURCES, FOLDS):
-                if job.over or not (idle or len(job.held[queue]) < job.share(queue)):
+                if job.over or not (idle or job.wants(queue)):
                     continue
                 lease = self._fabric.take(name, queue)
                 if lease is not None:

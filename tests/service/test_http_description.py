@@ -1,0 +1,151 @@
+"""The description of the service, its numbers, and its commands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from openapi_spec_validator import validate
+from prometheus_client.parser import text_string_to_metric_families
+
+from cauce.gateway.app import Gateway
+from cauce.gateway.logs import start_logs
+from cauce.gateway.settings import GatewaySettings
+from tests.cli.running import cauce
+from tests.service.running import Running, until
+
+
+def test_the_description_is_valid(service: Running) -> None:
+    reply = service.get("/openapi.json")
+    assert reply.headers["content-type"] == "application/json"
+    validate(reply.json())
+
+
+def test_every_route_is_described_and_nothing_else(service: Running, tmp_path: Path) -> None:
+    described = service.get("/openapi.json").json()["paths"]
+    assert isinstance(described, dict)
+    gateway = Gateway(GatewaySettings(tmp_path, tmp_path / "tokens.json"), start_logs("test"))
+    routes = {(path, method.lower()) for path, methods in gateway.routes.table().items() for method in methods}
+    assert routes == {(path, method) for path, methods in described.items() for method in methods}
+
+
+def test_what_is_answered_is_described(service: Running, done: str) -> None:
+    """A look at some answers: their status and the names in their JSON are in the description."""
+    description = service.get("/openapi.json").json()
+    schemas = description["components"]["schemas"]  # type: ignore[index]
+    for path, shape in ((f"/v1/jobs/{done}", "JobStatus"), (f"/v1/jobs/{done}/results/q1?limit=1", "PageBody")):
+        assert set(service.get(path).json()) == set(schemas[shape]["properties"])
+    assert set(service.get("/v1/jobs/none").json()) == set(schemas["Problem"]["properties"])
+
+
+def test_numbers_can_be_read(service: Running, done: str) -> None:
+    text = service.get("/metrics").body.decode()
+    found = {family.name: family for family in text_string_to_metric_families(text)}
+    assert found["cauce_jobs"].samples[0].value >= 1
+    assert sum(sample.value for sample in found["cauce_parts"].samples) >= 2
+    assert sum(sample.value for sample in found["cauce_received_bytes"].samples) > 100_000
+    events = {sample.labels["event"]: sample.value for sample in found["cauce_job_events"].samples}
+    assert events["created"] >= 1
+    assert events["done"] >= 1
+    routes = {sample.labels["route"] for sample in found["cauce_requests"].samples}
+    assert "/v1/jobs/{job}" in routes
+
+
+def test_numbers_are_those_of_all_gateways_on_the_port(service: Running) -> None:
+    def answered() -> float:
+        text = service.get("/metrics").body.decode()
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        return sum(
+            sample.value for sample in families["cauce_requests"].samples if sample.labels.get("route") == "/healthz"
+        )
+
+    before = answered()
+    for _ in range(20):
+        # A connection each, so that both gateways get some.
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            while connection.recv(4096):
+                pass
+    until("all counted", lambda: answered() >= before + 20, 10)
+
+
+def test_the_log_is_json_with_the_process_and_the_job(service: Running, done: str) -> None:
+    (created,) = (event for event in service.events("job created") if event["job"] == done)
+    assert {"time", "level", "process", "role", "owner", "dataset"} <= set(created)
+    for event in ("gateway started", "job completed", "job done"):
+        assert service.events(event)
+
+
+def test_a_port_that_is_taken_is_wrong_usage(service: Running, tmp_path: Path) -> None:
+    for command in ("serve", "gateway"):
+        outcome = cauce(tmp_path, command, "--dir", "x", "--port", str(service.port))
+        assert outcome.code == 2
+        assert str(service.port) in outcome.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--limit", "jobs"],
+        ["--limit", "jobs=0"],
+        ["--limit", "nothing=1"],
+        ["--tls-cert", "x.pem"],
+        ["--tls-cert", "x.pem", "--tls-key", "y.pem"],
+        ["--host", "no such host"],
+        ["--allow-files", "nowhere"],
+        ["--dataset", "nothing.py"],
+    ],
+)
+def test_options_that_cannot_be_are_wrong_usage(tmp_path: Path, options: list[str]) -> None:
+    outcome = cauce(tmp_path, "gateway", "--dir", "x", "--port", "0", *options)
+    assert outcome.code == 2, outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_dataset_of_the_operators_can_be_used(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import polars as pl\n"
+        "from cauce.plan import TEXT, Column, Dataset, Relation, Table, Text\n"
+        "things = Table('things', 'things.csv', {'name': Column('name', Text())})\n"
+        "dataset = Dataset('own', (things,))\n"
+        "@dataset.query('Which?', name=TEXT)\n"
+        "def q1(things: Relation) -> Relation:\n"
+        "    return things.select('name')\n"
+    )
+    with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1", "--dataset", str(tmp_path / "own.py")) as own:
+        assert own.create("mine", "own").status == 201
+        path = "/v1/jobs/mine/tables/things/parts/0"
+        assert own.ask("PUT", path, b"name\nspade\n", {"Content-Type": "text/csv"}).status == 201
+        own.complete("mine", "things", 1)
+        own.wait_done("mine")
+        assert own.get("/v1/jobs/mine/results/q1").body == b"name\nspade\n"
+
+
+def test_tls_by_flags(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+        + ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)],
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.skip("there is no openssl here to make a certificate with")
+    with Running(tmp_path, "gateway", "--tls-cert", str(certificate), "--tls-key", str(key)) as gateway:
+        assert gateway.url.startswith("https://")
+        context = ssl.create_default_context(cafile=str(certificate))
+        with socket.create_connection(("127.0.0.1", gateway.port)) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost") as secure:
+                secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                assert secure.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_the_event_loop_is_never_blocked(service: Running) -> None:
+    """While parts are being checked, which takes a while, the gateway answers others."""
+    assert asyncio.get_event_loop_policy() is not None
+    assert json.loads(service.get("/healthz").body) == {"status": "alive"}
