@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cauce.client import Service
-from cauce.client.upload import COMPRESS, Settings
+from cauce.client.settings import COMPRESS, Settings
 from cauce.datasets.synth import generate
 from cauce.errors import CauceError, JobFailed
 

@@ -162,3 +162,8 @@ def test_a_submit_of_a_job_that_failed_meanwhile_ends_with_1(fake: Fake, coffee:
     assert outcome.code == 1
     assert "job k is failed: no luck" in outcome.err
     assert not (tmp_path / "answers").exists()
+
+
+def test_commands_that_only_ask_do_not_load_the_engine() -> None:
+    code = "import sys, cauce.cli.jobs; sys.exit('polars' in sys.modules or 'pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

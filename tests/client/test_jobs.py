@@ -12,8 +12,10 @@ import pytest
 
 import cauce
 from cauce.client import Job, Service
-from cauce.client.results import Page, frame_of
-from cauce.client.service import check_job, new_job
+from cauce.client.frames import frame_of
+from cauce.client.job import check_job
+from cauce.client.results import Page
+from cauce.client.submission import new_job
 from cauce.errors import JobFailed, RefusedRequest, UsageError
 from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXTS, places
 from tests.client.fake import Fake, FakeJob

@@ -17,7 +17,7 @@ ALLOWED_MB = 120
 CODE = """
 import resource, sys
 import cauce
-from cauce.client.upload import Settings
+from cauce.client.settings import Settings
 
 def peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

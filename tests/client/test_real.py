@@ -19,8 +19,9 @@ import pytest
 
 import cauce as library
 from cauce.client import Service
+from cauce.client.settings import Settings
 from cauce.client.transport import Transport
-from cauce.client.upload import Held, Settings, held_of
+from cauce.client.upload import Held, held_of
 from cauce.datasets import BUILT_IN, load
 from cauce.datasets.synth import generate
 from cauce.errors import JobFailed, RefusedRequest
@@ -36,6 +37,8 @@ from tests.oracle.api import answer
 
 TINY = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002}
 ESCAPE = "\x1b"
+ONE_QUICK = [name if name == "coffee" else pytest.param(name, marks=pytest.mark.slow) for name in BUILT_IN]
+"""All datasets when there is time, one in the daily round."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,7 @@ def held_parts(found: Held) -> int:
     return sum(last - first + 1 for first, last in found.ranges)
 
 
-@pytest.mark.parametrize("dataset", BUILT_IN)
+@pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_submit_leaves_what_run_leaves_and_the_oracle_says(real: Real, dataset: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     generate(dataset, data, scale=TINY[dataset], seed=1)
@@ -98,7 +101,7 @@ def test_submit_leaves_what_run_leaves_and_the_oracle_says(real: Real, dataset: 
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("dataset", BUILT_IN)
+@pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_every_form_is_what_run_writes(real: Real, dataset: str, form: Format, tmp_path: Path) -> None:
     messy(dataset, tmp_path, 7, 40)
     # The same parts on both sides: they decide where the groups of rows in Parquet and Arrow begin.
@@ -115,7 +118,7 @@ def test_every_form_is_what_run_writes(real: Real, dataset: str, form: Format, t
         assert (tmp_path / "rejects").read_bytes() == expected["rejects"]
 
 
-@pytest.mark.parametrize("dataset", BUILT_IN)
+@pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_python_has_the_same_frames_as_a_local_run(real: Real, dataset: str, tmp_path: Path) -> None:
     messy(dataset, tmp_path, 3, 40)
     expected = library.run(dataset, tmp_path)
@@ -143,7 +146,7 @@ def pack_parquet(path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", [pack_gz, pack_zst, pack_parquet])
-@pytest.mark.parametrize("dataset", BUILT_IN)
+@pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_packed_files_give_the_same_answers(real: Real, dataset: str, pack: object, tmp_path: Path) -> None:
     data = tmp_path / "data"
     messy(dataset, data, 8, 40, damage=pack is not pack_parquet)
@@ -175,6 +178,7 @@ def test_frames_in_place_of_files_give_the_same_answers(real: Real, coffee: Path
             assert job.results(query).equals(frame)
 
 
+@pytest.mark.slow
 def test_a_parameter_and_a_choice_of_queries_reach_the_service(real: Real, tmp_path: Path) -> None:
     data = tmp_path / "data"
     generate("books", data, scale=TINY["books"] / 2, seed=4)
@@ -182,6 +186,7 @@ def test_a_parameter_and_a_choice_of_queries_reach_the_service(real: Real, tmp_p
     assert_same(files_of(tmp_path / "answers"), answer("books", data, ["q5"], "textblob"))
 
 
+@pytest.mark.slow
 def test_a_client_killed_in_the_middle_goes_on_and_sends_only_what_is_missing(
     real: Real, many: Path, tmp_path: Path
 ) -> None:
@@ -220,6 +225,7 @@ def _some_held(real: Real, job: str, table: str) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_a_client_that_is_interrupted_comes_back_by_the_command_it_printed(
     real: Real, many: Path, tmp_path: Path
 ) -> None:
@@ -284,6 +290,7 @@ def test_rejects_have_the_lines_of_the_files(real: Real, tmp_path: Path) -> None
     assert len(rows) == pl.read_csv(expected, infer_schema=False).height
 
 
+@pytest.mark.slow
 def test_the_life_of_a_job_by_commands(real: Real, coffee: Path, tmp_path: Path) -> None:
     sent = submit(real, tmp_path, "coffee", coffee, "--job", "life", "--no-wait", "--json")
     assert sent.code == 0
@@ -325,6 +332,36 @@ def test_a_cancelled_job_ends_watch_and_submit_with_1(real: Real, coffee: Path, 
     outcome = submit(real, tmp_path, "coffee", coffee, "--job", "gone")
     assert outcome.code == 1
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.slow
+def test_over_tls_with_a_token_a_job_is_its_owner_s_alone(coffee: Path, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
+        check=True,
+        capture_output=True,
+    )
+    service = tmp_path / "real" / "service"
+    ana, bea = (cauce(tmp_path, "token", "create", name, "--dir", str(service)).out.strip() for name in ("a", "b"))
+    tls = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    with Real(tmp_path / "real", "--workers", "1", "--gateways", "1", *tls) as real:
+        assert real.url.startswith("https://")
+        untrusted = cauce(tmp_path, "jobs", "--gateway", real.url)
+        assert untrusted.code == 1
+        assert "is not trusted" in untrusted.err
+        assert "--ca" in untrusted.err
+        trusted = ("--ca", str(certificate))
+        sent = submit(real, tmp_path, "coffee", coffee, *trusted, "--token", ana, "--job", "hers", "--queries", "q1")
+        assert sent.code == 0, sent.err
+        assert cauce(tmp_path, "status", "hers", "--gateway", real.url, *trusted, "--token", ana).code == 0
+        other = cauce(tmp_path, "status", "hers", "--gateway", real.url, *trusted, "--token", bea)
+        assert (other.code, "no-such-job" in other.err) == (2, True)
+        wrong = cauce(tmp_path, "status", "hers", "--gateway", real.url, *trusted, "--token", ana + "x")
+        assert (wrong.code, "unauthorized" in wrong.err) == (2, True)
+        for secret in (ana, bea):
+            assert secret not in real.said() + sent.err + other.err + wrong.err
 
 
 def test_a_job_that_nobody_sent_is_not_there(real: Real, tmp_path: Path) -> None:

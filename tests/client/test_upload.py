@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cauce.client import Sent, Service
-from cauce.client.upload import Held, Settings, parse_ranges
+from cauce.client.settings import Settings
+from cauce.client.upload import Held, parse_ranges
 from cauce.datasets.synth import generate
 from cauce.errors import JobFailed, Refused, Unreachable, WrongColumns
 from tests.client.fake import Fake, Table

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import socket
 import ssl
 import subprocess
@@ -18,6 +16,9 @@ from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
 from tests.cli.running import cauce
 from tests.service.running import Running, until
+
+OPENSSL = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+OPENSSL += ["-addext", "subjectAltName=DNS:localhost"]
 
 
 def test_the_description_is_valid(service: Running) -> None:
@@ -129,8 +130,7 @@ def test_a_dataset_of_the_operators_can_be_used(tmp_path: Path) -> None:
 def test_tls_by_flags(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
-        + ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)],
+        [*OPENSSL, "-keyout", str(key), "-out", str(certificate)],
         capture_output=True,
         check=False,
     )
@@ -139,13 +139,7 @@ def test_tls_by_flags(tmp_path: Path) -> None:
     with Running(tmp_path, "gateway", "--tls-cert", str(certificate), "--tls-key", str(key)) as gateway:
         assert gateway.url.startswith("https://")
         context = ssl.create_default_context(cafile=str(certificate))
-        with socket.create_connection(("127.0.0.1", gateway.port)) as plain:
-            with context.wrap_socket(plain, server_hostname="localhost") as secure:
-                secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                assert secure.recv(100).startswith(b"HTTP/1.1 200")
-
-
-def test_the_event_loop_is_never_blocked(service: Running) -> None:
-    """While parts are being checked, which takes a while, the gateway answers others."""
-    assert asyncio.get_event_loop_policy() is not None
-    assert json.loads(service.get("/healthz").body) == {"status": "alive"}
+        plain = socket.create_connection(("127.0.0.1", gateway.port))
+        with context.wrap_socket(plain, server_hostname="localhost") as secure:
+            secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert secure.recv(100).startswith(b"HTTP/1.1 200")

@@ -253,7 +253,7 @@ def reported(cluster: Cluster, job: str) -> int:
 
 def test_a_lane_that_has_parts_is_read_though_another_waits_for_its_client(tmp_path: Path) -> None:
     cluster = Cluster()
-    waiting_lanes(cluster, "job", shop(tmp_path / "job", 40))
+    waiting_lanes(cluster, "job", shop(tmp_path / "job", 100))
     worker = cluster.worker()
     for _ in range(200):
         worker.step()
@@ -262,7 +262,7 @@ def test_a_lane_that_has_parts_is_read_though_another_waits_for_its_client(tmp_p
 
 def test_it_is_read_even_if_another_job_keeps_the_worker_busy(tmp_path: Path) -> None:
     cluster = Cluster()
-    waiting_lanes(cluster, "job", shop(tmp_path / "job", 40))
+    waiting_lanes(cluster, "job", shop(tmp_path / "job", 100))
     cluster.add("large", shop(tmp_path / "large", 3_000))
     worker = cluster.worker()
     for _ in range(300):

@@ -182,8 +182,18 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def _leave_out_others(command: str) -> None:
+    """Builds no more of the command line than was asked for: all of it takes a tenth of a second."""
+    asked = [each for each in app.registered_commands if each.callback and each.callback.__name__ == command]
+    if asked and asked[0].name in (None, command):
+        app.registered_commands = asked
+        app.registered_groups = []
+
+
 def entry() -> None:
     """Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage."""
+    if len(sys.argv) > 1:
+        _leave_out_others(sys.argv[1])
     try:
         app(prog_name="cauce")
     except SystemExit as ended:

@@ -147,6 +147,7 @@ def _settings(
     workers: int,
     power_safe: bool,
 ) -> GatewaySettings:
+    from cauce.gateway.jobs import register as register_datasets
     from cauce.gateway.limits import ServiceLimits
     from cauce.gateway.process import needs_token
     from cauce.gateway.settings import GatewaySettings
@@ -156,7 +157,8 @@ def _settings(
     for each in allowed:
         if not each.is_dir():
             raise UsageError(f"--allow-files {each} is no folder")
-    # Before anything is started: a port that is taken, an address that is not ours.
+    # Before anything is started: a dataset that cannot be used, a port that is taken, an address that is not ours.
+    register_datasets(datasets)
     with place.bind() as bound:
         remote = needs_token(bound)
     file = tokens or folder / FILE

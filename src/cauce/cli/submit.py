@@ -14,9 +14,9 @@ from cauce.cli.output import answer_table, check_out, console, errors, fail, for
 from cauce.cli.run import SHOWN_ROWS, parameters_of
 from cauce.cli.status_bars import StatusBars
 from cauce.client import Job, JobStatus
-from cauce.client.results import frame_of
-from cauce.client.service import Submission
-from cauce.client.upload import COMPRESS, Compress, Settings
+from cauce.client.frames import frame_of
+from cauce.client.settings import COMPRESS, Compress, Settings
+from cauce.client.submission import Submission
 from cauce.datasets import load
 from cauce.errors import JobFailed, UsageError
 from cauce.wire import REJECTS

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cauce.client.service import Job, Service
+from cauce.client.job import Job
+from cauce.client.service import Service
+from cauce.client.settings import Sent, Settings
 from cauce.client.status import JobStatus
-from cauce.client.upload import Sent
 
-__all__ = ["Job", "JobStatus", "Sent", "Service"]
+__all__ = ["Job", "JobStatus", "Sent", "Service", "Settings"]

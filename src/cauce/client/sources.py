@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cauce.client.settings import PART_BYTES
 from cauce.client.transport import Body
 from cauce.errors import DataNotFound, JobFailed, UnknownName, WrongColumns
 from cauce.plan.physical import Plan
@@ -21,7 +22,6 @@ from cauce.scan.parts import TableFile, check_columns, find_files, parts_of
 from cauce.scan.tables import TableSpec
 from cauce.wire.http import ARROW_STREAM, COLUMNS, CSV, FILE, FIRST_LINE
 
-PART_BYTES = 4 * 2**20
 LONGEST_COLUMNS = 8 * 2**10
 """A header longer than this travels in the body: servers bound the size of what precedes it."""
 

@@ -10,51 +10,22 @@ import hashlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Literal
 from urllib.parse import quote
 
 import msgspec
 import pyarrow as pa
 
-from cauce.client.sources import PART_BYTES, Piece, Range, Room, Source
+from cauce.client.settings import OnProgress, Sent, Settings
+from cauce.client.sources import Piece, Range, Room, Source
 from cauce.client.transport import Body, Stopped, Transport
 from cauce.errors import JobFailed, Refused
 from cauce.wire.http import BYTES, COMPLETE, CONTENT_DIGEST, CSV, JSON, PARTS
 
-WINDOW = 8
-CONNECTIONS = 4
 ZSTD_LEVEL = 1
 POLL_S = 0.1
 FAREWELL_S = 2.0
-
-Compress = Literal["auto", "zstd", "none"]
-COMPRESS: tuple[Compress, ...] = ("auto", "zstd", "none")
-
-
-@dataclass(frozen=True)
-class Sent:
-    """How far the upload of a table is. `bytes` are those of its files, not of what travelled."""
-
-    table: str
-    bytes: int
-    total_bytes: int
-    parts: int
-    """Parts that the service holds."""
-    sent: int
-    """Those of them that were sent this time."""
-
-
-OnProgress = Callable[[Sent], None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    compress: Compress = "auto"
-    part_bytes: int = PART_BYTES
-    window: int = WINDOW
-    connections: int = CONNECTIONS
 
 
 class Held(msgspec.Struct, frozen=True):

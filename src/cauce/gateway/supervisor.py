@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from setproctitle import setproctitle
 
-from cauce.errors import FabricError
+from cauce.errors import FabricError, JobFailed
 from cauce.gateway.logs import start_logs
 from cauce.gateway.metrics import forget_process
 from cauce.gateway.process import Place, run_gateway
@@ -59,6 +59,8 @@ class Supervisor:
     _crew_due: float = 0.0
     _stopping: bool = False
     _told: bool = False
+    _hopeless: bool = False
+    """Gateways died one after the other before any was ready: starting them again will not help."""
 
     def run(self) -> int:
         setproctitle(f"cauce serve {self.settings.folder}")
@@ -69,7 +71,7 @@ class Supervisor:
         woken = self._catch_signals()
         self._children = [_Child(number) for number in range(self.gateways)]
         log.info("service started", folder=str(self.settings.folder), gateways=self.gateways, workers=self.workers)
-        while not self._stopping:
+        while not self._stopping and not self._hopeless:
             self._start_due()
             self._wait(woken)
             self._reap()
@@ -78,6 +80,8 @@ class Supervisor:
         self._stop()
         bound.close()
         log.info("service stopped")
+        if self._hopeless:
+            raise JobFailed("the gateways cannot be started; their words are above")
         return 0
 
     def _reserve(self) -> socket.socket:
@@ -131,6 +135,9 @@ class Supervisor:
                 # The crew's pipes and the other gateways' are the parent's alone.
                 os.closerange(3, os.sysconf("SC_OPEN_MAX"))
                 code = run_gateway(self.settings, self.place, self.place.bind(), lambda _: _say_ready())
+            except Exception:
+                self._log.exception("gateway failed", gateway=child.number)
+                raise
             finally:
                 sys.stderr.flush()
                 os._exit(code)
@@ -172,6 +179,8 @@ class Supervisor:
                 child.said = -1
             if not self._stopping:
                 self._log.warning("gateway died", gateway=child.number, pid=pid, code=code)
+                if not self._told and child.quick_deaths >= len(RESTART_PAUSES_S):
+                    self._hopeless = True
 
     def _start_crew(self) -> None:
         if self.workers:

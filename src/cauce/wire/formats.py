@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from cauce.plan.outputs import Output, PlainOutput
 from cauce.wire import Format
 
-
 GROUP_ROWS = 10_000
 """Rows of a row group in Parquet, of a record batch in Arrow."""
 

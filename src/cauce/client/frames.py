@@ -1,0 +1,44 @@
+"""Answers as Polars frames, with the types that their queries declare."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from cauce.client.results import Page, whole
+from cauce.client.transport import Transport
+from cauce.plan.outputs import Output
+from cauce.scan.block import REJECT_SCHEMA
+
+
+def whole_frame(transport: Transport, path: str) -> pl.DataFrame:
+    held = io.BytesIO()
+    whole(transport, path, "arrow", held)
+    held.seek(0)
+    return pl.read_ipc(held) if held.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(held)
+
+
+def frame_of(page: Page, columns: Mapping[str, Output]) -> pl.DataFrame:
+    """The rows of a page with the types that the query declares."""
+    cells: list[list[object]] = [[row[place] for row in page.rows] for place in range(len(page.columns))]
+    by_name = dict(zip(page.columns, cells, strict=True))
+    return pl.DataFrame([_series(name, by_name[name], output.dtype) for name, output in columns.items()])
+
+
+def _series(name: str, values: list[object], dtype: pl.DataType) -> pl.Series:
+    if dtype == pl.Date():
+        values = [None if value is None else date.fromisoformat(str(value)) for value in values]
+    elif isinstance(dtype, pl.Decimal):
+        values = [None if value is None else Decimal(str(value)) for value in values]
+    elif dtype.is_float():
+        values = [float(value) if isinstance(value, int | Decimal) else value for value in values]
+    return pl.Series(name, values, dtype=dtype)
+
+
+def rejects_frame(found: Iterator[Page]) -> pl.DataFrame:
+    rows = [row for page in found for row in page.rows]
+    return pl.DataFrame(rows, schema=REJECT_SCHEMA, orient="row")
