@@ -46,6 +46,7 @@ def run(entries: Sequence[Entry], job: Job, rounds: int) -> list[Outcome]:
                 _attempt(outcome, measure)
             if outcomes[0].failure:
                 return outcomes[:1]
+    _tell(f"{job.dataset}: comparing answers")
     for outcome in outcomes:
         if not outcome.failure:
             outcome.differences = _differences(outcomes[0].entry, outcome.entry, job.queries)
@@ -105,8 +106,5 @@ def _differences(ours: Entry, entry: Entry, queries: Sequence[str]) -> dict[str,
 
 
 def _tell(line: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{line}")
-    else:
-        sys.stderr.write(line + "\n")
+    sys.stderr.write(line + "\n")
     sys.stderr.flush()

@@ -337,12 +337,10 @@ def test_a_cancelled_job_ends_watch_and_submit_with_1(real: Real, coffee: Path, 
 @pytest.mark.slow
 def test_over_tls_with_a_token_a_job_is_its_owner_s_alone(coffee: Path, tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-        + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names, *files]
+    subprocess.run(command, check=True, capture_output=True)
     service = tmp_path / "real" / "service"
     ana, bea = (cauce(tmp_path, "token", "create", name, "--dir", str(service)).out.strip() for name in ("a", "b"))
     tls = ("--tls-cert", str(certificate), "--tls-key", str(key))

@@ -110,13 +110,13 @@ def test_options_that_cannot_be_are_wrong_usage(tmp_path: Path, options: list[st
 
 def test_a_dataset_of_the_operators_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
-        "import polars as pl\n"
         "from cauce.plan import TEXT, Column, Dataset, Relation, Table, Text\n"
         "things = Table('things', 'things.csv', {'name': Column('name', Text())})\n"
         "dataset = Dataset('own', (things,))\n"
-        "@dataset.query('Which?', name=TEXT)\n"
-        "def q1(things: Relation) -> Relation:\n"
-        "    return things.select('name')\n"
+        "@dataset.query(name=TEXT)\n"
+        "def q1() -> Relation:\n"
+        "    '''Which?'''\n"
+        "    return things.select('name').in_input_order()\n"
     )
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1", "--dataset", str(tmp_path / "own.py")) as own:
         assert own.create("mine", "own").status == 201

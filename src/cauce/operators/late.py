@@ -25,6 +25,15 @@ class Source(Protocol):
 
     def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers: ...
 
+    def filled(self, name: str, rows: Rows | None) -> npt.NDArray[np.bool_] | None:
+        """Which rows have a text in a column; None where that is not known without building it."""
+
+
+def _wanted_filled(predicate: pl.Expr) -> str | None:
+    """The column, if all that a predicate asks for is that it is not null."""
+    names = predicate.meta.root_names()
+    return names[0] if len(names) == 1 and predicate.meta.eq(pl.col(names[0]).is_not_null()) else None
+
 
 class Late:
     """Rows over a source, or over a frame alone. Immutable to its users; what was built once is kept."""
@@ -111,11 +120,21 @@ class Late:
         """Predicates in turn, each on the rows the ones before it left."""
         kept = self
         for predicate in predicates:
-            mask = kept.evaluate([predicate.alias("#mask")]).to_series()
-            index = mask.fill_null(False).arg_true().to_numpy().astype(np.int64)
+            index = kept._where(predicate)
             if len(index) < kept.height:
                 kept = kept.take(index)
         return kept
+
+    def _where(self, predicate: pl.Expr) -> Rows:
+        """The rows for which a predicate holds."""
+        column = _wanted_filled(predicate)
+        if column is not None and self._source is not None and column not in self._built.columns:
+            # Whether there is a text can be seen without building it.
+            filled = self._source.filled(column, self._rows)
+            if filled is not None:
+                return np.flatnonzero(filled).astype(np.int64)
+        mask = self.evaluate([predicate.alias("#mask")]).to_series()
+        return mask.fill_null(False).arg_true().to_numpy().astype(np.int64)
 
     def evaluate(self, expressions: Sequence[pl.Expr]) -> pl.DataFrame:
         """The expressions' values, one for each row."""

@@ -66,6 +66,13 @@ class Block:
         """The number among the texts of what each of these rows has in a text column; 0 where it is none of them."""
         return texts.numbers(self.column(name, rows))
 
+    def filled(self, name: str, rows: Rows | None) -> Mask | None:
+        """Which of these rows have a text in a text column."""
+        if not isinstance(self.spec.columns[name].kind, Text):
+            return None
+        filled = self._filled(name)
+        return filled if rows is None else filled[rows]
+
     def parsed(self, name: str) -> Parsed:
         if name not in self._parsed:
             self._parsed[name] = self._parse(name)

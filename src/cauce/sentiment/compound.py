@@ -11,13 +11,43 @@ from cauce.sentiment.reading import EMOJI, GAP, LOWERED_BYTES, SPARE_BYTES, UNSU
 from cauce.sentiment.rules import weigh
 from cauce.sentiment.vocabulary import analyzer, vocabulary
 
+_VIEW = np.dtype([("size", "<i4"), ("head", "<u4"), ("buffer", "<i4"), ("offset", "<i4")])
+"""How Arrow's views say where a text is; one of up to ``_WITHIN`` bytes is in the view itself."""
+_WITHIN = 12
+_ONE_STRETCH = 3
+"""Buffers of an array whose texts are in one place: which are null, the views, the place."""
+
 
 def units_of(texts: pl.Series) -> NDArray[np.int32]:
     """The units of each text, 0 where there is none."""
-    array = texts.to_arrow()
+    in_place = _in_place(texts)
+    return _copied(texts) if in_place is None else in_place
+
+
+def _copied(texts: pl.Series) -> NDArray[np.int32]:
+    array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
     _, offsets, data = array.buffers()
     bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     return cells_units(np.frombuffer(data, np.uint8), bounds[:-1], bounds[1:])
+
+
+def _in_place(texts: pl.Series) -> NDArray[np.int32] | None:
+    """The same where the texts lie, if they do so one after the other in one stretch, as those of a part do."""
+    array = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
+    buffers = array.buffers()
+    if len(buffers) != _ONE_STRETCH or texts.null_count():
+        return None
+    views = np.frombuffer(buffers[1], _VIEW)[array.offset : array.offset + len(array)]
+    outside = views["size"] > _WITHIN
+    starts = views["offset"][outside].astype(np.int64)
+    ends = starts + views["size"][outside]
+    if (starts[1:] < ends[:-1]).any():
+        return None
+    units = np.empty(len(array), np.int32)
+    units[outside] = cells_units(np.frombuffer(buffers[2], np.uint8), starts, ends)
+    if not outside.all():
+        units[~outside] = _copied(texts.filter(~outside))
+    return units
 
 
 def cells_units(data: Bytes, starts: Ints, ends: Ints) -> NDArray[np.int32]:
