@@ -285,7 +285,7 @@ def _bodies() -> list[tuple[str, str, bytes]]:
         ("application/x-ndjson", "gzip", gzip.compress(lines)),
         ("application/vnd.apache.arrow.stream", "", arrow.getvalue()),
         ("application/vnd.apache.parquet", "", parquet.getvalue()),
-        ("application/vnd.cauce.reference+json", "", reference),
+        ("application/vnd.cauce.reference+json", "", json.dumps(refers).encode()),
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cauce.native import VOID, Array, Struct, kernel, piece
-from cauce.native.lanes import BYTES, Bytes, Ints, byte_at
+from cauce.native.lanes import BYTES, Bytes, Ints, byte_at, copy_block, high_mask, next_bit
 from cauce.sentiment.reading import SPARE_BYTES
 from cauce.sentiment.vocabulary import pictures
 
@@ -30,6 +30,8 @@ _INTS = Array("int64", read=True)
 
 def spelled(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
     """The same texts with words for their emoji: text ``i`` is ``data[bounds[i]:bounds[i + 1]]``."""
+    if starts.size and ends[-1] + SPARE_BYTES > data.size:
+        data = np.concatenate([data, np.zeros(SPARE_BYTES, np.uint8)])
     bounds = np.zeros(starts.size + 1, np.int64)
     _spell(data, starts, ends, _spellings(), np.empty(0, np.uint8), bounds)
     target = np.empty(bounds[-1] + SPARE_BYTES, np.uint8)
@@ -41,7 +43,7 @@ def spelled(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
 def _spellings() -> Spellings:
     known = sorted((ord(emoji), words.encode()) for emoji, words in pictures().items())
     bounds = np.cumsum([1] + [len(words) for _, words in known])
-    text = np.frombuffer(bytearray(b" " + b"".join(words for _, words in known)), np.uint8)
+    text = np.frombuffer(bytearray(b" " + b"".join(words for _, words in known) + bytes(SPARE_BYTES)), np.uint8)
     return Spellings(np.array([point for point, _ in known], np.int64), bounds.astype(np.int64), text)
 
 
@@ -60,8 +62,9 @@ def _point(data: Bytes, at: int) -> tuple[int, int]:
 def _put(target: Bytes, to: int, source: Bytes, at: int, size: int) -> int:
     """Copy where there is a target, and say where the copy ends in any case, so that a first round can measure."""
     if target.size:
-        for k in range(size):
-            target[to + k] = source[at + k]
+        # Whole blocks: what is copied too far is overwritten by what comes next.
+        for k in range(0, size, 64):
+            copy_block(target, to + k, source, at + k)
     return to + size
 
 
@@ -83,8 +86,12 @@ def _spell_one(data: Bytes, at: int, end: int, known: Spellings, target: Bytes, 
     begin = at
     while at < end:
         run = at
-        while run < end and byte_at(data, run) < 0x80:
-            run += 1
+        while run < end:
+            plain = next_bit(high_mask(data, run), 0)
+            run += plain
+            if plain < 64:
+                break
+        run = min(run, end)
         to = _put(target, to, data, at, run - at)
         at = run
         if at < end:
