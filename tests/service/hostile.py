@@ -274,9 +274,7 @@ def _bodies() -> list[tuple[str, str, bytes]]:
     pq.write_table(table, parquet)
     lines = "".join(json.dumps(dict.fromkeys(columns, "x")) + "\n" for _ in range(10)).encode()
     zstd = pa.compress(BOOK * 5, "zstd", asbytes=True)
-    reference = json.dumps(
-        {"path": "/etc/passwd", "start": 0, "end": 99, "first_line": 2, "header": ["Title"]}
-    ).encode()
+    refers = {"path": "/etc/passwd", "start": 0, "end": 99, "first_line": 2, "header": list(columns)}
     return [
         ("text/csv", "", BOOK * 5),
         ("text/csv", "gzip", gzip.compress(BOOK * 5)),
