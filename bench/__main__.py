@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ def main(arguments: Sequence[str]) -> int:
     # Only now, when it is known that all they need is installed.
     from bench.modes import MODES
 
+    # As Ctrl-C: the command under way must not outlive us.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cauce-bench-") as scratch:
         problems = MODES[options.mode](options, Path(scratch))

@@ -22,12 +22,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--library-every", type=int, help="score every n-th text, with vaderSentiment")
     parser.add_argument("--notes", type=Path, help="where vaderSentiment's times go")
+    parser.add_argument("--loaded", action="store_true", help="tables first, then the queries")
     given = parser.parse_args()
     # Read when the libraries load, which is later.
     os.environ["POLARS_MAX_THREADS"] = str(given.threads)
     given.out.mkdir(parents=True, exist_ok=True)
     scorer = Library(given.library_every, given.notes) if given.library_every else kernel
-    task = Task(given.data, given.out, tuple(given.queries.split(",")), scorer, given.threads)
+    task = Task(given.data, given.out, tuple(given.queries.split(",")), scorer, given.threads, given.loaded)
     importlib.import_module(f"bench.peers.{given.peer}.{given.dataset}").answer(task)
 
 

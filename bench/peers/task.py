@@ -16,6 +16,8 @@ class Task:
     queries: tuple[str, ...]
     scorer: Scorer
     threads: int
+    loaded: bool = False
+    """Whether tables are to be loaded whole before they are joined."""
 
     def asks(self, *queries: str) -> bool:
         """Whether any of these is asked."""

@@ -73,9 +73,8 @@ def test_pages_of_any_size_are_the_whole(service: Running, done: str) -> None:
 def test_numbers_of_a_page_have_all_their_digits(service: Running, done: str) -> None:
     whole = service.get(f"/v1/jobs/{done}/results/q4", "application/json").body
     page = service.get(f"/v1/jobs/{done}/results/q4?limit=100").body
-    as_text = {"parse_float": str}
-    rows = json.loads(page, **as_text)["rows"]
-    assert rows == [list(row.values()) for row in json.loads(whole, **as_text)]
+    rows = json.loads(page, parse_float=str)["rows"]
+    assert rows == [list(row.values()) for row in json.loads(whole, parse_float=str)]
 
 
 def test_rejects_are_those_of_a_run(service: Running, done: str, case: Case) -> None:

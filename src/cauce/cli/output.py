@@ -5,37 +5,59 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rich.cells import cell_len
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from cauce.errors import CauceError, UsageError
 from cauce.wire import FORMATS, Format
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console, Group
 
     from cauce.plan.outputs import Output
 
 SHORTEST_TEXT, LONGEST_TEXT = 8, 48
 
-console = Console(highlight=False, soft_wrap=False)
-errors = Console(stderr=True, highlight=False)
+
+class _Late:
+    """A console that is made when it is first used: by then the workers are at work."""
+
+    def __init__(self, **options: bool) -> None:
+        self._options: Any = options
+        self._made: Console | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            from rich.console import Console
+
+            self._made = Console(**self._options)
+        return getattr(self._made, name)
+
+
+_late: Any = _Late
+console: Console = _late(highlight=False, soft_wrap=False)
+errors: Console = _late(stderr=True, highlight=False)
 
 
 def fail(problem: CauceError) -> None:
+    from rich.text import Text
+
     errors.print(Text.assemble(("error ", "bold red"), (f"[{problem.code}] ", "red"), str(problem)), soft_wrap=True)
 
 
 def warn(message: str) -> None:
+    from rich.text import Text
+
     errors.print(Text.assemble(("note ", "bold yellow"), message), soft_wrap=True)
 
 
 def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
     """The first rows of an answer, printed as its CSV would print them."""
+    from rich.cells import cell_len
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(header_style="bold cyan", expand=False)
     texts = {
         name: [text.replace("\n", "⏎") for text in output.text(head[name]).fill_null("")]

@@ -7,15 +7,16 @@ and several processes may write the same one.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import inspect
 import os
 import sys
 import tempfile
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from cauce.native.kernel import Kernel, Piece
@@ -95,13 +96,21 @@ def surroundings() -> bytes:
     """What every kernel depends on beside its own source."""
     parts = [
         sys.version.encode(),
-        version("numba").encode(),
-        version("llvmlite").encode(),
+        _compiler_version(),
+        llvmlite.__version__.encode(),
         _llvm.get_host_cpu_name().encode(),
         _processor().encode(),
     ]
     parts += [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
     return hashlib.sha256(b"\0".join(parts)).digest()
+
+
+def _compiler_version() -> bytes:
+    """As numba's own file says it: to import it, or to ask for its metadata, takes too long."""
+    found = importlib.util.find_spec("numba")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).with_name("_version.py").read_bytes()
 
 
 @lru_cache

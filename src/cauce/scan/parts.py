@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cauce.errors import DataNotFound, JobFailed, WrongColumns
 from cauce.native.lanes import SPARE_BYTES, Bytes
@@ -111,7 +110,7 @@ class Part:
             with pa.ipc.open_stream(data) as stream:
                 table = stream.read_all().select(headers)
         else:
-            table = pq.read_table(io.BytesIO(data), columns=headers)
+            table = _parquet().read_table(io.BytesIO(data), columns=headers)
         return self._frame_block(table, spec)
 
     def _frame_block(self, table: pa.Table, spec: TableSpec) -> Block:
@@ -123,7 +122,7 @@ class Part:
 
     def _read_row_group(self, row_group: int, spec: TableSpec, columns: frozenset[str]) -> Block:
         headers = sorted({spec.columns[name].header for name in columns | set(spec.required)})
-        with pq.ParquetFile(self.file.path) as file:
+        with _parquet().ParquetFile(self.file.path) as file:
             if row_group < 0:
                 table = file.schema_arrow.empty_table().select(headers)
             else:
@@ -151,6 +150,13 @@ def _range_of(path: str, start: int, end: int, buffer: Buffer) -> Bytes:
             done += got
         read[end - start : end - start + SPARE_BYTES] = 0
         return read
+
+
+def _parquet() -> Any:
+    # Loaded by those who need it.
+    import pyarrow.parquet
+
+    return pyarrow.parquet
 
 
 def find_files(data: Path, spec: TableSpec) -> list[TableFile]:
@@ -210,7 +216,7 @@ def check_header(name: str, header: tuple[str, ...], spec: TableSpec, columns: f
 def _header(file: TableFile, spec: TableSpec) -> tuple[str, ...]:
     if file.encoding == ".parquet":
         try:
-            return tuple(pq.read_schema(file.path).names)
+            return tuple(_parquet().read_schema(file.path).names)
         except (pa.ArrowInvalid, OSError) as problem:
             raise WrongColumns(f"{file.name} cannot be read as Parquet: {problem}") from problem
     if file.encoding == ".csv":
@@ -278,7 +284,7 @@ def cuts_hold(files: list[TableFile], spec: TableSpec, part_bytes: int) -> bool:
 
 
 def _row_groups(file: TableFile) -> Iterator[Part]:
-    meta = pq.read_metadata(file.path)
+    meta = _parquet().read_metadata(file.path)
     row = 2
     if meta.num_row_groups == 0:
         yield Part(0, file, (), row, 0, 0, row_group=-1)

@@ -10,7 +10,6 @@ from typing import BinaryIO, Protocol
 import msgspec
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cauce.plan.outputs import Output, PlainOutput
 from cauce.wire import Format
@@ -156,6 +155,9 @@ class _Groups:
 class _Parquet:
     def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
         self._groups = _Groups(columns, lambda table: self._writer.write_table(table))
+        # Loaded by those who write it.
+        import pyarrow.parquet as pq
+
         self._writer = pq.ParquetWriter(out, self._groups.schema)
 
     def page(self, frame: pl.DataFrame) -> None:

@@ -27,7 +27,7 @@ from cauce.worker.topology import Topology
 LITTLE_BYTES = 32 << 20
 """Starting processes takes longer than reading this much."""
 
-PAUSE_S = 0.002
+PAUSE_S = 0.005
 STILL_S = 30.0
 """A run in which nothing has happened for so long says what it waits for."""
 
