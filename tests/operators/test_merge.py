@@ -34,7 +34,7 @@ SCHEMA = {"k": pl.Int64, "i": pl.Int64, "d": pl.Decimal(38, 18), "f": pl.Float64
 rows_strategy = st.lists(
     st.tuples(
         st.none() | st.integers(0, 2),
-        st.none() | st.integers(-(2**62), 2**62),
+        st.none() | st.integers(-(2**55), 2**55),
         st.none() | st.decimals(-(10**16), 10**16, places=4),
         st.none() | st.floats(allow_nan=False),
         st.none() | st.text(max_size=3),

@@ -54,6 +54,8 @@ def check_arrow(data: bytes, headers: Sequence[str], bounds: Bounds) -> list[str
             rows += batch.num_rows
             if rows > bounds.rows:
                 raise TooMuch(f"has more than {bounds.rows} rows")
+            batch.validate()
+            _check_weight(sum(_viewed_bytes(column) for column in batch.columns), bounds)
             batch.validate(full=True)
             weight += sum(weigh(batch.column(header)) for header in used)
             _check_weight(weight, bounds)
@@ -74,7 +76,19 @@ def _check_fields(schema: pa.Schema, names: Iterable[str]) -> None:
 def _depth(kind: pa.DataType, at: int = 0) -> int:
     if at > _MOST_DEPTH:
         return at
-    return max((_depth(kind.field(each).type, at + 1) for each in range(kind.num_fields)), default=at)
+    if types.is_dictionary(kind):
+        return _depth(kind.value_type, at + 1)
+    fields = [kind.field(each) for each in range(kind.num_fields)]
+    for field in fields:
+        # Arrow does not look whether names are text, and Polars panics where they are none.
+        _check_text(field.name)
+    if types.is_timestamp(kind):
+        _check_text(kind.tz or "")
+    return max((_depth(field.type, at + 1) for field in fields), default=at)
+
+
+def _check_text(name: str) -> None:
+    name.encode()
 
 
 def _check_messages(data: bytes, bounds: Bounds) -> None:
@@ -162,6 +176,7 @@ def check_parquet(data: bytes, headers: Sequence[str], bounds: Bounds) -> list[s
             raise TooMuch(f"has more than {bounds.rows} rows")
         _check_pages(data, meta, bounds)
         names: list[str] = file.schema_arrow.names
+        _check_fields(file.schema_arrow, names)
         texts = [
             meta.schema.column(number).path
             for number in range(meta.num_columns)
@@ -220,6 +235,24 @@ def weigh(array: pa.Array) -> int:
     if types.is_struct(kind):
         return len(array) + sum(weigh(array.field(each)) for each in range(kind.num_fields))
     raise ValueError(f"has a column of type {str(kind)[:80]}: send texts, numbers, dates, or lists of them")
+
+
+def _viewed_bytes(array: pa.Array) -> int:
+    """What views refer to, each on its own: even to validate them takes the time to read all that. Looks at buffers
+    only, since nothing is known to be good yet."""
+    kind = array.type
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        held = array.buffers()[1]
+        return 0 if held is None else int(np.frombuffer(held, np.int32)[:: 16 // 4].astype(np.int64).clip(0).sum())
+    if types.is_dictionary(kind):
+        return _viewed_bytes(array.dictionary)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
+        return _viewed_bytes(array.values)
+    if types.is_struct(kind):
+        return sum(_viewed_bytes(array.field(each)) for each in range(kind.num_fields))
+    if kind.num_fields:
+        raise ValueError(f"has a column of type {str(kind)[:80]}: send texts, numbers, dates, or lists of them")
+    return 0
 
 
 def _is_text(kind: pa.DataType) -> bool:

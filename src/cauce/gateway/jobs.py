@@ -736,7 +736,10 @@ def _differs(seq: int, table: str) -> PartDiffers:
 
 def _identity(part: PartBody, body_digest: bytes) -> str:
     """A digest of all that makes a part what it is: the bytes, and what they are to be taken for."""
-    said = msgspec.json.encode((part.form, part.compression, part.file, part.first_line, part.columns))
+    try:
+        said = msgspec.json.encode((part.form, part.compression, part.file, part.first_line, part.columns))
+    except (UnicodeEncodeError, OverflowError) as problem:
+        raise BadRequest("the name of the file, its columns or its first line cannot be") from problem
     return hashlib.sha256(body_digest + said).hexdigest()
 
 

@@ -53,8 +53,6 @@ class _Reader:
 
     def struct(self, depth: int = 0) -> Struct:
         """Numbers, structs and lists by field; texts are passed over."""
-        if depth > _MOST_NESTING:
-            raise ValueError("has metadata nested too deep")
         found: Struct = {}
         field = 0
         while (head := self.byte()) != _STOP:
@@ -63,6 +61,8 @@ class _Reader:
         return found
 
     def value(self, kind: int, depth: int, *, in_list: bool = False) -> object:
+        if depth > _MOST_NESTING:
+            raise ValueError("has metadata nested too deep")
         if kind in (_TRUE, _FALSE):
             return self.byte() if in_list else kind == _TRUE
         if kind == _BYTE:

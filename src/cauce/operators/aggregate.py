@@ -15,6 +15,7 @@ import polars as pl
 
 from cauce.errors import JobFailed
 from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts, one_zero
+from cauce.operators.late import pick
 from cauce.operators.order import POSITION, sort_by
 
 ALL = "#all"
@@ -127,7 +128,9 @@ def _is_float(frame: pl.DataFrame, column: str) -> bool:
 def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> pl.DataFrame:
     """One row for each group of this batch, in the order in which the groups first occur."""
     keys = keys or (ALL,)
-    frame = _canonical(frame.drop_nulls(list(keys)))
+    if any(frame.get_column(key).null_count() for key in keys):
+        frame = frame.drop_nulls(list(keys))
+    frame = _canonical(frame)
     expressions: list[pl.Expr] = []
     floats: list[tuple[str, str]] = []
     for name, aggregate in aggregates.items():
@@ -160,7 +163,7 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
     for name, column in floats:
         sums = _float_sums(frame, keys, column, name)
         grouped = grouped.join(sums, on=list(keys), how="left", maintain_order="left")
-    return grouped.select([*keys, *_partial_columns(aggregates)])
+    return pick(grouped, [*keys, *_partial_columns(aggregates)])
 
 
 def _canonical(frame: pl.DataFrame) -> pl.DataFrame:
@@ -307,7 +310,12 @@ def _of_nothing(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
 def _sum_value(state: pl.Series) -> pl.Series:
     if state.dtype == pl.Binary:
         return pl.Series([FloatSum.merge([dump]).value() for dump in state], dtype=pl.Float64)
-    return state.cast(pl.Int64) if state.dtype == WHOLE else state
+    if state.dtype != WHOLE:
+        return state
+    sums = state.cast(pl.Int64, strict=False)
+    if sums.null_count() > state.null_count():
+        raise JobFailed(f"a sum of {state.name} needs more than 64 bits: leave its largest values out")
+    return sums
 
 
 def _mean_value(state: pl.Series, count: pl.Series) -> pl.Series:

@@ -29,6 +29,13 @@ class Source(Protocol):
         """Which rows have a text in a column; None where that is not known without building it."""
 
 
+def pick(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """These columns of a frame, in this order: as ``select``, without the query that it would make of it."""
+    if not names:
+        return frame.select([])
+    return frame if frame.columns == list(names) else pl.DataFrame([frame.get_column(name) for name in names])
+
+
 def _wanted_filled(predicate: pl.Expr) -> str | None:
     """The column, if all that a predicate asks for is that it is not null."""
     names = predicate.meta.root_names()
@@ -64,7 +71,7 @@ class Late:
         if missing and self._source is not None:
             added = pl.DataFrame([self._build(name) for name in missing])
             self._built = added if self._built.width == 0 else self._built.hstack(added)
-        return self._built.select(names)
+        return pick(self._built, names)
 
     def _build(self, name: str) -> pl.Series:
         assert self._source is not None
