@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import polars as pl
@@ -292,9 +291,7 @@ def test_a_status_costs_little_when_nothing_has_changed(tmp_path: Path, sent: Se
     reads: list[str] = []
     read = fabric.read
     fabric.read = lambda job, log, *rest: (reads.append(log), read(job, log, *rest))[1]  # type: ignore[method-assign]
-    began = time.perf_counter()
-    for _ in range(100):
+    for _ in range(10):
         jobs.status(OWNER, JOB)
-    print(f"{(time.perf_counter() - began) * 10:.3f} ms a status")  # noqa: T201
     assert reads == []
     world.close()

@@ -21,7 +21,7 @@ from cauce.scan.parts import Part, TableFile, check_header
 from cauce.scan.tables import TableSpec
 from cauce.scan.unpack import unpacked
 
-_HEAD_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 18
 """A header line, and the first line of JSON, are looked for within so many bytes."""
 
 _MOST_NAME = 500

@@ -8,17 +8,16 @@ raises ValueError, or what Arrow raises.
 
 from __future__ import annotations
 
-import io
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import types
 
-from cauce.gateway.thrift import MOST_FOOTER_BYTES, footer_of, page_header
+from cauce.gateway.thrift import Footer, footer_of, page_header
+from cauce.scan.parts import open_parquet
 
 _MOST_DEPTH = 16
 """How deep the columns of a file may be nested."""
@@ -68,8 +67,10 @@ def _check_weight(weight: int, bounds: Bounds) -> None:
 
 
 def _check_fields(schema: pa.Schema, names: Iterable[str]) -> None:
-    for name, kind in zip(names, schema.types, strict=True):
-        if _depth(kind) > _MOST_DEPTH:
+    _check_metadata(schema.metadata)
+    for name, field in zip(names, schema, strict=True):
+        _check_metadata(field.metadata)
+        if _depth(field.type) > _MOST_DEPTH:
             raise ValueError(f"nests column {name[:80]} deeper than {_MOST_DEPTH}")
 
 
@@ -80,15 +81,22 @@ def _depth(kind: pa.DataType, at: int = 0) -> int:
         return _depth(kind.value_type, at + 1)
     fields = [kind.field(each) for each in range(kind.num_fields)]
     for field in fields:
-        # Arrow does not look whether names are text, and Polars panics where they are none.
         _check_text(field.name)
+        _check_metadata(field.metadata)
     if types.is_timestamp(kind):
         _check_text(kind.tz or "")
     return max((_depth(field.type, at + 1) for field in fields), default=at)
 
 
 def _check_text(name: str) -> None:
+    """Arrow does not look whether names are text, and Polars panics where they are none."""
     name.encode()
+
+
+def _check_metadata(metadata: Mapping[bytes, bytes] | None) -> None:
+    for key, value in (metadata or {}).items():
+        key.decode()
+        value.decode()
 
 
 def _check_messages(data: bytes, bounds: Bounds) -> None:
@@ -165,58 +173,50 @@ class _Flat:
 
 
 def check_parquet(data: bytes, headers: Sequence[str], bounds: Bounds) -> list[str]:
-    """The same for a Parquet file."""
+    """The same for a Parquet file.
+
+    What Arrow knows of a file's metadata is not asked for: some of its answers end the process where they do not fit.
+    """
     footer = footer_of(data)
     if footer.depth > _MOST_DEPTH:
         raise ValueError(f"nests its columns deeper than {_MOST_DEPTH}")
-    limits = {"thrift_string_size_limit": MOST_FOOTER_BYTES, "thrift_container_size_limit": 100_000}
-    with pq.ParquetFile(io.BytesIO(data), **limits) as file:
-        meta = file.metadata
-        if meta.num_rows < 0 or meta.num_rows > bounds.rows:
-            raise TooMuch(f"has more than {bounds.rows} rows")
-        _check_pages(data, meta, bounds)
-        names: list[str] = file.schema_arrow.names
-        _check_fields(file.schema_arrow, names)
-        texts = [
-            meta.schema.column(number).path
-            for number in range(meta.num_columns)
-            if meta.schema.column(number).physical_type == "BYTE_ARRAY"
-        ]
-    used = [header for header in headers if names.count(header) == 1]
+    if footer.rows > bounds.rows:
+        raise TooMuch(f"has more than {bounds.rows} rows")
+    _check_pages(data, footer, bounds)
     # Texts are read as numbers into a dictionary: few bytes can stand for any number of long texts.
-    with pq.ParquetFile(io.BytesIO(data), read_dictionary=texts, **limits) as file:
+    texts = [number for number, leaf in enumerate(footer.leaves) if leaf.is_text]
+    with open_parquet(data, read_dictionary=texts) as file:
+        schema = file.schema_arrow
+        names: list[str] = schema.names
+        _check_fields(schema, names)
+        used = [header for header in headers if names.count(header) == 1]
         table = file.read(columns=used, use_threads=False)
     table.validate(full=True)
     _check_weight(sum(weigh(chunk) for column in table.columns for chunk in column.chunks), bounds)
+    # Now that it is known to be little, as the workers will read it.
+    with open_parquet(data) as file:
+        file.read(columns=used, use_threads=False).validate(full=True)
     return names
 
 
-def _check_pages(data: bytes, meta: pq.FileMetaData, bounds: Bounds) -> None:
+def _check_pages(data: bytes, footer: Footer, bounds: Bounds) -> None:
     """Adds up what pages say they will become. The footer may say anything; the pages are what is decoded."""
     size = values = 0
     view = memoryview(data)
-    for group in range(meta.num_row_groups):
-        for number in range(meta.num_columns):
-            chunk = meta.row_group(group).column(number)
-            width = max(meta.schema.column(number).length, 0)
-            at = chunk.data_page_offset
-            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
-                at = chunk.dictionary_page_offset
-            end = at + chunk.total_compressed_size
-            if not 0 <= at <= end <= len(data):
-                raise ValueError("has a column outside of the file")
-            while at < end:
-                page = page_header(view, at, end)
-                at = page.end + page.compressed
-                if page.compressed < 0 or page.size < 0 or page.values < 0 or at > end:
-                    raise ValueError("has a page outside of its column")
-                if page.encoding == _DELTA_BYTE_ARRAY:
-                    raise ValueError("has texts in the encoding DELTA_BYTE_ARRAY: write them plain or by dictionary")
-                size += page.size + width * page.values
-                values += page.values
-                _check_weight(size, bounds)
-                if values > bounds.rows * _VALUES_PER_ROW:
-                    raise TooMuch(f"has more than {bounds.rows * _VALUES_PER_ROW} values")
+    for chunk in footer.chunks:
+        at = chunk.start
+        while at < chunk.end:
+            page = page_header(view, at, chunk.end)
+            at = page.end + page.compressed
+            if at > chunk.end:
+                raise ValueError("has a page outside of its column")
+            if page.encoding == _DELTA_BYTE_ARRAY:
+                raise ValueError("has texts in the encoding DELTA_BYTE_ARRAY: write them plain or by dictionary")
+            size += page.size + chunk.leaf.width * page.values
+            values += page.values
+            _check_weight(size, bounds)
+            if values > bounds.rows * _VALUES_PER_ROW:
+                raise TooMuch(f"has more than {bounds.rows * _VALUES_PER_ROW} values")
 
 
 def weigh(array: pa.Array) -> int:

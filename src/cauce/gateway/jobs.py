@@ -609,8 +609,6 @@ class Jobs:
         if view is None or view.data != data:
             try:
                 view = JobView(name, data, _manifest(name, data))
-            except Unavailable:
-                raise
             except CauceError:
                 return None
         self._views[name] = view
@@ -713,10 +711,11 @@ class Jobs:
 
 
 def _manifest(name: str, data: bytes) -> Manifest:
+    """What a job was created with. One that cannot be read, which no gateway has written, is a job without a plan."""
     try:
         return load_manifest(data)
-    except (msgspec.MsgspecError, RecursionError) as problem:
-        raise Unavailable(f"the manifest of {name} cannot be read: {problem}") from problem
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return Manifest(name, "", (), {}, 1, 1, "")
 
 
 def _same(one: Manifest, other: Manifest) -> bool:

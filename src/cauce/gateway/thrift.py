@@ -103,8 +103,28 @@ class _Reader:
 
 
 @dataclass(frozen=True)
+class Leaf:
+    """A column that has values. `width` is the bytes of each, where that is fixed."""
+
+    is_text: bool
+    width: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Where the pages of a column are, in one group of rows."""
+
+    leaf: Leaf
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Footer:
+    rows: int
     depth: int
+    leaves: tuple[Leaf, ...]
+    chunks: tuple[Chunk, ...]
 
 
 def footer_of(data: bytes) -> Footer:
@@ -116,23 +136,53 @@ def footer_of(data: bytes) -> Footer:
         raise ValueError("has a footer longer than itself")
     if length > MOST_FOOTER_BYTES:
         raise ValueError(f"has a footer of more than {MOST_FOOTER_BYTES} bytes")
-    elements = _Reader(memoryview(data), end - length, end).struct().get(2)
-    if not isinstance(elements, list):
-        raise ValueError("has no schema")
-    return Footer(_depth(elements))
+    found = _Reader(memoryview(data), end - length, end).struct()
+    elements = [_struct(each) for each in _list(found.get(2))]
+    leaves = tuple(_leaf(each) for each in elements[1:] if not _integer(each.get(5, 0)))
+    chunks: list[Chunk] = []
+    rows = 0
+    for group in map(_struct, _list(found.get(4, []))):
+        columns = _list(group.get(1))
+        if len(columns) != len(leaves):
+            raise ValueError("has a group of rows with other columns than it says")
+        rows += _positive(group.get(3))
+        chunks += [_chunk(leaf, _struct(each), len(data)) for leaf, each in zip(leaves, columns, strict=True)]
+    return Footer(max(rows, _positive(found.get(3))), _depth(elements), leaves, tuple(chunks))
 
 
-def _depth(elements: list[object]) -> int:
+_BYTE_ARRAY, _FIXED_BYTE_ARRAY, _DECIMAL = 6, 7, 5
+
+
+def _leaf(element: Struct) -> Leaf:
+    kind = _integer(element.get(1))
+    is_decimal = element.get(6) == _DECIMAL or _DECIMAL in _struct(element.get(10))
+    width = _positive(element.get(2, 0)) if kind == _FIXED_BYTE_ARRAY else 0
+    return Leaf(kind == _BYTE_ARRAY and not is_decimal, width)
+
+
+def _chunk(leaf: Leaf, column: Struct, size: int) -> Chunk:
+    meta = _struct(column.get(3))
+    start = _positive(meta.get(9))
+    dictionary = _integer(meta.get(11, 0))
+    if 0 < dictionary < start:
+        start = dictionary
+    end = start + _positive(meta.get(7))
+    if end > size:
+        raise ValueError("has a column outside of the file")
+    return Chunk(leaf, start, end)
+
+
+def _depth(elements: list[Struct]) -> int:
     """How deep the elements, listed depth first with the number of their children, are nested."""
     left: list[int] = []
     deepest = 0
     for element in elements:
-        children = element.get(5, 0) if isinstance(element, dict) else 0
         while left and not left[-1]:
             left.pop()
         if left:
             left[-1] -= 1
-        if isinstance(children, int) and children > 0:
+        children = _positive(element.get(5, 0))
+        if children:
             left.append(children)
         deepest = max(deepest, len(left))
     return deepest
@@ -162,7 +212,19 @@ def _struct(value: object) -> Struct:
     return value if isinstance(value, dict) else {}
 
 
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise ValueError("has metadata without a list that must be there")
+    return value
+
+
 def _integer(value: object) -> int:
     if not isinstance(value, int):
-        raise ValueError("has a page without sizes")
+        raise ValueError("has metadata without a number that must be there")
     return value
+
+
+def _positive(value: object) -> int:
+    if _integer(value) < 0:
+        raise ValueError("has a negative number where there can be none")
+    return _integer(value)

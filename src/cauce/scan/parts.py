@@ -110,7 +110,8 @@ class Part:
             with pa.ipc.open_stream(data) as stream:
                 table = stream.read_all().select(headers)
         else:
-            table = _parquet().read_table(io.BytesIO(data), columns=headers)
+            with open_parquet(data) as file:
+                table = file.read(columns=headers, use_threads=False)
         return self._frame_block(table, spec)
 
     def _frame_block(self, table: pa.Table, spec: TableSpec) -> Block:
@@ -128,6 +129,12 @@ class Part:
             else:
                 table = file.read_row_group(row_group, columns=headers)
         return self._frame_block(table, spec)
+
+
+def open_parquet(data: bytes, read_dictionary: list[int] | None = None) -> Any:
+    """Parquet that somebody has sent: opened in one way only, by who checks it and by who reads it."""
+    limits = {"thrift_string_size_limit": 2**20, "thrift_container_size_limit": 100_000}
+    return _parquet().ParquetFile(io.BytesIO(data), read_dictionary=read_dictionary, pre_buffer=False, **limits)
 
 
 def _range_of(path: str, start: int, end: int, buffer: Buffer) -> Bytes:
