@@ -1,0 +1,142 @@
+"""Many clients at once on one service: some break off and come back, some are killed, some cancel, all others are
+answered as if they were alone; and in the end nothing of any job is left."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cauce.client import Service
+from cauce.client.settings import Sent, Settings
+from cauce.datasets import BUILT_IN, load
+from cauce.datasets.synth import generate
+from tests.client.real import Real
+from tests.e2e.comparing import assert_same
+from tests.oracle.api import answer
+
+SCALES = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002}
+SMALL = Settings(part_bytes=16_000, window=2, connections=1)
+CLIENTS, DROPPING, KILLED, CANCELLING = 100, 20, 10, 10
+RESULTS_S = 60
+ENOUGH_S = 300.0
+
+SLOW_CLIENT = """
+import sys, time
+from cauce.client import Service
+from cauce.client.settings import Settings
+url, dataset, data, job, pause = sys.argv[1:]
+
+def told(sent):
+    print(sent.parts, flush=True)
+    time.sleep(float(pause))
+
+with Service(url) as service:
+    small = Settings(part_bytes=16_000, window=2, connections=1)
+    service.submit(dataset, data, job=job, settings=small, on_progress=told)
+"""
+
+
+class Broken(Exception):
+    pass
+
+
+@dataclass
+class World:
+    url: str
+    data: Mapping[str, Path]
+    expected: Mapping[str, dict[str, bytes]]
+    killed: list[str]
+    dropped: list[str]
+    lock: threading.Lock
+
+
+def break_off(sent: Sent) -> None:
+    if sent.sent >= 1:
+        raise Broken
+
+
+def drop(service: Service, world: World, dataset: str, job: str) -> None:
+    """Breaks an upload off in the middle."""
+    try:
+        service.submit(dataset, world.data[dataset], job=job, settings=SMALL, on_progress=break_off)
+    except Broken:
+        with world.lock:
+            world.dropped.append(job)
+
+
+def kill(world: World, dataset: str, job: str) -> None:
+    """A client of its own process, killed when it has sent a part."""
+    arguments = [world.url, dataset, str(world.data[dataset]), job, "30"]
+    client = subprocess.Popen([sys.executable, "-c", SLOW_CLIENT, *arguments], stdout=subprocess.PIPE)
+    assert client.stdout is not None
+    assert client.stdout.readline()
+    os.kill(client.pid, signal.SIGKILL)
+    if client.wait() == -signal.SIGKILL:
+        with world.lock:
+            world.killed.append(job)
+    client.stdout.close()
+
+
+def client(world: World, number: int) -> tuple[str, float] | None:
+    """One client's life: its dataset and how long it took, or None if it cancelled."""
+    dataset = BUILT_IN[number % len(BUILT_IN)]
+    job = f"client-{number}"
+    with Service(world.url, patience_s=120.0) as service:
+        if number < CANCELLING:
+            drop(service, world, dataset, job)
+            assert service.job(job).cancel().state == "cancelled"
+            return None
+        if number < CANCELLING + DROPPING:
+            drop(service, world, dataset, job)
+        elif number < CANCELLING + DROPPING + KILLED:
+            kill(world, dataset, job)
+        started = time.monotonic()
+        made = service.submit(dataset, world.data[dataset], job=job, settings=SMALL)
+        found: dict[str, bytes] = {}
+        for query in load(dataset).queries:
+            into = io.BytesIO()
+            made.save(query, "csv", into)
+            found[query] = into.getvalue()
+        took = time.monotonic() - started
+        into = io.BytesIO()
+        made.save_rejects(into)
+        if "rejects" in world.expected[dataset]:
+            found["rejects"] = into.getvalue()
+        assert_same(found, world.expected[dataset], f"client {number}, {dataset}")
+        return dataset, took
+
+
+@pytest.mark.slow
+def test_a_hundred_clients(tmp_path: Path) -> None:
+    data = {dataset: tmp_path / dataset for dataset in BUILT_IN}
+    for dataset, folder in data.items():
+        generate(dataset, folder, scale=SCALES[dataset], seed=5)
+    expected = {dataset: dict(answer(dataset, folder)) for dataset, folder in data.items()}
+    limits = ["--limit", f"results_seconds={RESULTS_S}", "--limit", "jobs_per_owner=200"]
+    with Real(tmp_path / "real", "--workers", "2", "--gateways", "2", *limits) as real:
+        world = World(real.url, data, expected, [], [], threading.Lock())
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            lives = list(pool.map(lambda number: client(world, number), range(CLIENTS)))
+        assert len(world.killed) == KILLED
+        assert len(world.dropped) == DROPPING + CANCELLING
+        assert sum(life is None for life in lives) == CANCELLING
+        for dataset in BUILT_IN:
+            times = [life[1] for life in lives if life is not None and life[0] == dataset]
+            print(f"{dataset}: the slowest takes {max(times) / statistics.median(times):.2f} of the median")  # noqa: T201
+        jobs = tmp_path / "real" / "service" / "jobs"
+        due = time.monotonic() + ENOUGH_S
+        while left := [path.name for path in jobs.iterdir() if "client" in path.name]:
+            assert time.monotonic() < due, f"left behind: {left}"
+            time.sleep(1)
