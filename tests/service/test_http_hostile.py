@@ -8,6 +8,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from cauce.gateway.tokens import create_token
 from tests.service.conftest import Case
 from tests.service.hostile import Forge, Sent, Wire
@@ -38,6 +40,7 @@ def send_many(
     wire.close()
 
 
+@pytest.mark.slow
 def test_hostile_requests_do_no_harm(tmp_path: Path, case: Case) -> None:
     tokens = tmp_path / "service" / "tokens.json"
     mine, theirs = create_token(tokens, "mine"), create_token(tokens, "theirs")

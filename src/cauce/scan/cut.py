@@ -172,7 +172,8 @@ class _Cutter:
             end = self._base + self._length
             if self.position >= target or (self._final and self.position >= end):
                 return
-            if not self._scan_one():
+            # One record, or all up to where the faults that are known of end.
+            if not self._scan(min(max(self.position + 1, self._doomed), target)):
                 self._refill(self.position if hold_from is None else hold_from)
 
     def _skim(self, target: int) -> None:
@@ -183,15 +184,15 @@ class _Cutter:
         self.position = self._base + int(state[POSITION])
         self.line = int(state[LINES])
 
-    def _scan_one(self) -> bool:
-        """Over one record of any kind. False if that takes more bytes than the window holds."""
+    def _scan(self, target: int) -> bool:
+        """Over records of any kind. False if not even one of them is all in the window."""
         before = self.position - self._base
         state = np.zeros(5, np.int64)
         state[POSITION] = before
         state[DOOMED] = self._doomed - self._base
         scan(
-            self._buffer, self._length, self._final, before + 1, delimiter_byte(self._delimiter), self._limit, False,
-            _NO_INTS, _NO_INTS, *_NO_CELLS, _NO_INTS, _NO_INTS, state,
+            self._buffer, self._length, self._final, target - self._base, delimiter_byte(self._delimiter), self._limit,
+            False, _NO_INTS, _NO_INTS, *_NO_CELLS, _NO_INTS, _NO_INTS, state,
         )  # fmt: skip
         after = int(state[POSITION])
         self.line += count_lines(self._buffer, before, after)
