@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from openapi_spec_validator import validate
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from cauce.gateway.app import Gateway
@@ -45,8 +46,16 @@ def test_what_is_answered_is_described(service: Running, done: str) -> None:
 
 
 def test_numbers_can_be_read(service: Running, done: str) -> None:
-    text = service.get("/metrics").body.decode()
-    found = {family.name: family for family in text_string_to_metric_families(text)}
+    def counted() -> dict[str, Metric]:
+        text = service.get("/metrics").body.decode()
+        return {family.name: family for family in text_string_to_metric_families(text)}
+
+    # The end of a job is an event of whichever gateway looks at it next.
+    until(
+        "the end of a job is counted",
+        lambda: "done" in {sample.labels["event"] for sample in counted()["cauce_job_events"].samples},
+    )
+    found = counted()
     assert found["cauce_jobs"].samples[0].value >= 1
     assert sum(sample.value for sample in found["cauce_parts"].samples) >= 2
     assert sum(sample.value for sample in found["cauce_received_bytes"].samples) > 100_000

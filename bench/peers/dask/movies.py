@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from bench.peers.columns import MOVIES
 from bench.peers.dask.session import read, start
 from bench.peers.pandas import movies as small
 from bench.peers.pandas.session import write
@@ -12,7 +13,7 @@ from bench.peers.task import Task
 
 def answer(task: Task) -> None:
     start(task)
-    movies = small.prepared(read(task.file("movies_metadata.csv"), small.MOVIES, {}, whole=True).compute())
+    movies = small.prepared(read(task.file("movies_metadata.csv"), MOVIES, {}, whole=True).compute())
     argentine = small.argentine(movies)
     write(
         task,

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from bench.peers.columns import FLIGHTS
 from bench.peers.duckdb.session import Connection, connect, csv, write
 from bench.peers.geodesic import miles
 from bench.peers.task import Task
 
+DECIMALS = ("base_fare", "fare", "distance")
 COLUMNS = {
-    "leg_id": ("legId", ("q1", "q2", "q3")),
-    "search_date": ("searchDate", ("q3",)),
-    "flight_date": ("flightDate", ("q3",)),
-    "origin": ("startingAirport", ("q1", "q2", "q3", "q4", "q5")),
-    "destination": ("destinationAirport", ("q1", "q2", "q3", "q4")),
-    "duration": ("travelDuration", ("q3",)),
-    "base_fare": ("CAST(baseFare AS DECIMAL(12, 2))", ("q5",)),
-    "fare": ("CAST(totalFare AS DECIMAL(12, 2))", ("q1", "q4")),
-    "distance": ("CAST(totalTravelDistance AS DECIMAL(12, 2))", ("q2",)),
-    "arrivals": ("segmentsArrivalAirportCode", ("q1", "q3")),
+    name: (f"CAST({header} AS DECIMAL(12, 2))" if name in DECIMALS else header, queries)
+    for name, (header, queries) in FLIGHTS.items()
 }
 """What is loaded, and for which queries."""
 

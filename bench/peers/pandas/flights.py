@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from bench.peers.columns import FLIGHTS
 from bench.peers.geodesic import miles
 from bench.peers.pandas.session import read, write
 from bench.peers.task import Task
-
-COLUMNS = {
-    "leg_id": ("legId", ("q1", "q2", "q3")),
-    "search_date": ("searchDate", ("q3",)),
-    "flight_date": ("flightDate", ("q3",)),
-    "origin": ("startingAirport", ("q1", "q2", "q3", "q4", "q5")),
-    "destination": ("destinationAirport", ("q1", "q2", "q3", "q4")),
-    "duration": ("travelDuration", ("q3",)),
-    "base_fare": ("baseFare", ("q5",)),
-    "fare": ("totalFare", ("q1", "q4")),
-    "distance": ("totalTravelDistance", ("q2",)),
-    "arrivals": ("segmentsArrivalAirportCode", ("q1", "q3")),
-}
-"""Headers, and for which queries they are read."""
 
 NUMBERS = {"base_fare": "float64", "fare": "float64", "distance": "float64"}
 REPEATED = {"origin": "category", "destination": "category", "search_date": "category", "flight_date": "category"}
@@ -28,7 +15,7 @@ ROUTE = ["origin", "destination"]
 
 
 def answer(task: Task) -> None:
-    needed = {name: header for name, (header, queries) in COLUMNS.items() if task.asks(*queries)}
+    needed = {name: header for name, (header, queries) in FLIGHTS.items() if task.asks(*queries)}
     flights = read(task.file("itineraries.csv", "itineraries_random_2M.csv"), needed, NUMBERS | REPEATED)
     stopping = with_stopovers(flights) if task.asks("q1", "q3") else flights
     write(

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from bench.peers.columns import MOVIES
 from bench.peers.literals import names
 from bench.peers.pandas.session import chunks, read, scored, write
 from bench.peers.task import Task
-
-MOVIES = {
-    "id": "id",
-    "title": "title",
-    "genres": "genres",
-    "date": "release_date",
-    "overview": "overview",
-    "countries": "production_countries",
-    "languages": "spoken_languages",
-    "language": "original_language",
-    "budget": "budget",
-    "revenue": "revenue",
-}
 
 
 def answer(task: Task) -> None:

@@ -6,30 +6,17 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
+from bench.peers.columns import FLIGHTS
 from bench.peers.geodesic import miles
 from bench.peers.pyspark.session import read, spark, write
 from bench.peers.task import Task
-
-COLUMNS = {
-    "leg_id": ("legId", ("q1", "q2", "q3")),
-    "search_date": ("searchDate", ("q3",)),
-    "flight_date": ("flightDate", ("q3",)),
-    "origin": ("startingAirport", ("q1", "q2", "q3", "q4", "q5")),
-    "destination": ("destinationAirport", ("q1", "q2", "q3", "q4")),
-    "duration": ("travelDuration", ("q3",)),
-    "base_fare": ("baseFare", ("q5",)),
-    "fare": ("totalFare", ("q1", "q4")),
-    "distance": ("totalTravelDistance", ("q2",)),
-    "arrivals": ("segmentsArrivalAirportCode", ("q1", "q3")),
-}
-"""Headers, and for which queries they are read."""
 
 ROUTE = ["origin", "destination"]
 
 
 def answer(task: Task) -> None:
     with spark(task) as session:
-        needed = {name: header for name, (header, queries) in COLUMNS.items() if task.asks(*queries)}
+        needed = {name: header for name, (header, queries) in FLIGHTS.items() if task.asks(*queries)}
         flights = read(session, task.file("itineraries.csv", "itineraries_random_2M.csv"), needed)
         flights = flights.persist(StorageLevel.MEMORY_AND_DISK)
         write(

@@ -5,21 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from bench.peers.columns import MOVIES
 from bench.peers.pyspark.session import names, read, scored, spark, write
 from bench.peers.task import Task
-
-MOVIES = {
-    "id": "id",
-    "title": "title",
-    "genres": "genres",
-    "date": "release_date",
-    "overview": "overview",
-    "countries": "production_countries",
-    "languages": "spoken_languages",
-    "language": "original_language",
-    "budget": "budget",
-    "revenue": "revenue",
-}
 
 
 def answer(task: Task) -> None:

@@ -120,7 +120,7 @@ def _answer(
     # Imported here, beside the workers' own loading.
     from cauce.datasets import load
     from cauce.worker.job import Folder, prepare
-    from cauce.worker.run import RunSettings, run_with_workers
+    from cauce.worker.run import RunSettings, begun_exactly, run_with_workers
 
     chosen = load(dataset)
     prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
@@ -137,11 +137,14 @@ def _answer(
         sink.finish()
         return chosen, sink, bars
 
+    exact = replace(settings, guess=False)
+    if begun_exactly(prepared, folder, settings):
+        return attempt(exact)
     try:
         return attempt(settings)
     except CutWrongly:
         warn("the files hold quotes that hide where their records begin: starting again, reading them whole first")
-        return attempt(replace(settings, guess=False))
+        return attempt(exact)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ Any other gateway on the same fabric gives the same answers, and any of them may
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +20,7 @@ from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricError, FabricFull, UsageError
 from cauce.fabric.contract import Fabric
 from cauce.gateway.bodies import BodyCheck
-from cauce.gateway.ends import DAY_S, Ends, Tombstone
+from cauce.gateway.ends import Ends, Tombstone
 from cauce.gateway.errors import (
     BadPart,
     BadRequest,
@@ -52,25 +51,24 @@ from cauce.gateway.model import (
     State,
 )
 from cauce.gateway.names import fabric_name, no_such_job, owner_and_job
+from cauce.gateway.pages import read_cursor, take
 from cauce.gateway.receipts import Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
+from cauce.gateway.statuses import Statuses, read_manifest, sentence
 from cauce.gateway.view import JobView, Place, ReportLog
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.wire.formats import csv_text
-from cauce.wire.manifest import Manifest, load_manifest
+from cauce.wire.manifest import Manifest
 from cauce.wire.records import CLIENT, Kind, record
 from cauce.worker.client import offer_tasks
 from cauce.worker.loop import Ending
 from cauce.worker.raw import dump_part
 
-Statuses = list[JobStatus]
+JobStatuses = list[JobStatus]
 FabricNames = list[str]
 
 Tell = Callable[[str, JobStatus], None]
 """Told of events of weight: created, completed (all tables), done, failed, cancelled, expired; by the gateway that
 brought it about or was the first to see it."""
-
-MOST_ROWS = 100_000
-"""The most rows in a page of an answer."""
 
 _VIEWS_KEPT = 2_000
 _ALL_JOBS_SHARE = 10
@@ -79,8 +77,6 @@ _ALL_JOBS_SHARE = 10
 _LOOK_AGAIN_S = 2.0
 _TRIM_AGAIN_S = 30.0
 """A worker that had not heard of the end may have written once more; by now it has heard."""
-
-_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})")
 
 
 def register(files: Iterable[Path]) -> dict[str, str]:
@@ -111,7 +107,7 @@ class Jobs:
         self._limits = limits
         self._clock = clock
         self._datasets = {**{name: name for name in BUILT_IN}, **(datasets or {})}
-        self._public = {path: name for name, path in self._datasets.items()}
+        self._statuses = Statuses(limits, {path: name for name, path in self._datasets.items()})
         self._tell = tell or (lambda event, status: None)
         self._ends = Ends(fabric)
         self._views: OrderedDict[str, JobView] = OrderedDict()
@@ -137,7 +133,7 @@ class Jobs:
                 created = standing == ours
             view = self._view(name, standing)
             if view is None:
-                return self._unplanned(owner, job, standing), False
+                return self._statuses.of_unplanned(owner, job, standing), False
             if not _same(view.manifest, wanted):
                 raise _otherwise(job)
             self._refresh(view)
@@ -147,8 +143,8 @@ class Jobs:
             stone = self._ends.find(owner, job, self._clock()) if created else None
             if stone is not None:
                 self._fabric.delete_job(name)
-                return self._status_of_stone(stone), False
-            status = self._status(view)
+                return self._statuses.of_stone(stone), False
+            status = self._statuses.of_view(view)
         if created:
             self._tell("created", status)
         return status, created
@@ -177,10 +173,10 @@ class Jobs:
         return Manifest("", path, tuple(plan.results), parameters, partitions, lanes, plan.digest, lanes)
 
     def _again(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
-        asked = (self._public.get(wanted.dataset, wanted.dataset), list(wanted.queries), wanted.parameters)
+        asked = (self._statuses.dataset(wanted.dataset), list(wanted.queries), wanted.parameters)
         if asked != (stone.dataset, stone.queries, stone.parameters):
             raise _otherwise(job)
-        return self._status_of_stone(stone)
+        return self._statuses.of_stone(stone)
 
     def _check_room(self, owner: str) -> None:
         limits = self._limits
@@ -317,7 +313,7 @@ class Jobs:
                 self._open(owner, job)
                 raise Unavailable(f"the end of table {table} was not kept: complete it again", retry_after=1)
             done = not view.open_tables
-            status = self._status(view)
+            status = self._statuses.of_view(view)
         if done:
             self._tell("completed", status)
         return True
@@ -352,14 +348,14 @@ class Jobs:
             name = fabric_name(owner, job)
             data = self._fabric.manifest(name)
             if data is None:
-                return self._status_of_stone(self._stone(owner, job))
+                return self._statuses.of_stone(self._stone(owner, job))
             return self._current(name, owner, job, data)
 
-    def list(self, owner: str) -> Statuses:
+    def list(self, owner: str) -> JobStatuses:
         """Oldest first; cancelled and expired ones of the last day as well."""
         with self._reaching():
             stones = self._ends.all(self._clock())
-            found = [self._status_of_stone(stone) for (whose, _), stone in stones.items() if whose == owner]
+            found = [self._statuses.of_stone(stone) for (whose, _), stone in stones.items() if whose == owner]
             for name in self._fabric.jobs():
                 whose, job = owner_and_job(name) or ("", "")
                 data = self._fabric.manifest(name) if whose == owner and (owner, job) not in stones else None
@@ -370,12 +366,12 @@ class Jobs:
     def _current(self, name: str, owner: str, job: str, data: bytes) -> JobStatus:
         view = self._view(name, data)
         if view is None:
-            return self._unplanned(owner, job, data)
+            return self._statuses.of_unplanned(owner, job, data)
         self._refresh(view)
-        return self._status(view)
+        return self._statuses.of_view(view)
 
     def result(self, owner: str, job: str, query: str, cursor: str | None, limit: int) -> ResultPage:
-        number, row = _read_cursor(cursor, limit)
+        place = read_cursor(cursor, limit)
         with self._reaching():
             view = self._open(owner, job)
             answer = view.answers.get(query)
@@ -384,20 +380,11 @@ class Jobs:
             self._refresh(view)
             columns = view.topology.plan.results[query].columns
             rows = pl.DataFrame(schema={name: output.dtype for name, output in columns.items()})
-            taken: list[pl.DataFrame] = []
-            left = limit
-            while left and number < len(answer.pages):
-                height = answer.pages[number].rows
-                if row < height:
-                    page = answer.page(self._fabric, view.name, number).slice(row, left)
-                    taken.append(page)
-                    left -= page.height
-                    row += page.height
-                if row >= height:
-                    number, row = number + 1, 0
+            heights = [page.rows for page in answer.pages]
+            taken, behind = take(heights, lambda number: answer.page(self._fabric, view.name, number), place, limit)
             complete = answer.names.complete
-            at_end = (complete or view.state in ENDED) and number >= len(answer.pages)
-            return ResultPage(pl.concat([rows, *taken]), None if at_end else f"{number}.{row}", complete)
+            at_end = (complete or view.state in ENDED) and behind.number >= len(heights)
+            return ResultPage(pl.concat([rows, *taken]), None if at_end else str(behind), complete)
 
     def answer(self, owner: str, job: str, query: str) -> Answer:
         """A whole answer, page by page as it was written; TooEarly until it is complete."""
@@ -419,26 +406,22 @@ class Jobs:
 
     def rejects(self, owner: str, job: str, cursor: str | None, limit: int) -> RejectPage:
         """Rejects in the order of tables and parts, as far as it is known."""
-        number, row = _read_cursor(cursor, limit)
+        place = read_cursor(cursor, limit)
         with self._reaching():
             view = self._open(owner, job)
             self._refresh(view)
             places = list(_rejects_in_order(view))
-            taken: list[pl.DataFrame] = []
-            left = limit
-            while left and number < len(places):
-                log, place = places[number]
-                if row < place.rows:
-                    page = log.frame(self._fabric, view.name, place).slice(row, left)
-                    taken.append(page)
-                    left -= page.height
-                    row += page.height
-                if row >= place.rows:
-                    number, row = number + 1, 0
+            heights = [found.rows for _, found in places]
+
+            def frame(number: int) -> pl.DataFrame:
+                log, found = places[number]
+                return log.frame(self._fabric, view.name, found)
+
+            taken, behind = take(heights, frame, place, limit)
             complete = all(log.names.complete for log in view.reports.values())
-            at_end = (complete or view.state in ENDED) and number >= len(places)
+            at_end = (complete or view.state in ENDED) and behind.number >= len(places)
             rows = pl.concat([pl.DataFrame(schema=REJECT_SCHEMA), *taken])
-            return RejectPage(rows, None if at_end else f"{number}.{row}", complete)
+            return RejectPage(rows, None if at_end else str(behind), complete)
 
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects as `cauce run` writes them to rejects.csv (header included); TooEarly until they are complete."""
@@ -468,23 +451,10 @@ class Jobs:
     def why(self, owner: str, job: str) -> str:
         """What a job waits for, or how it ended, in one sentence."""
         status = self.status(owner, job)
-        match status.state:
-            case "created":
-                return f"job {job} waits for its client: no part of {' or '.join(status.tables)} has come yet"
-            case "receiving":
-                waiting = [
-                    f"table {name} ({table.parts} parts so far)"
-                    for name, table in status.tables.items()
-                    if table.complete is None
-                ]
-                return f"job {job} waits for its client to complete {' and '.join(waiting)}"
-            case "running":
-                with self._reaching():
-                    return f"job {job} is at work: {self._open(owner, job).waits_for()}"
-            case "done":
-                return f"job {job} is done: all its answers can be read"
-        cause = f": {' '.join(status.cause.split())}" if status.cause else ""
-        return f"job {job} {'has ' if status.state != 'cancelled' else 'was '}{status.state}{cause}"
+        if status.state != "running":
+            return sentence(status)
+        with self._reaching():
+            return f"job {job} is at work: {self._open(owner, job).waits_for()}"
 
     # Ends.
 
@@ -494,9 +464,9 @@ class Jobs:
             name = fabric_name(owner, job)
             data = self._fabric.manifest(name)
             if data is None:
-                return self._status_of_stone(self._stone(owner, job))
+                return self._statuses.of_stone(self._stone(owner, job))
             stone = self._bury(name, owner, job, data, "cancelled", "its client cancelled it")
-            status = self._status_of_stone(stone)
+            status = self._statuses.of_stone(stone)
         self._tell("cancelled", status)
         return status
 
@@ -524,11 +494,11 @@ class Jobs:
             return False
         view = self._view(name, data)
         if view is None:
-            status = self._unplanned(owner, job, data)
+            status = self._statuses.of_unplanned(owner, job, data)
         else:
             self._refresh(view)
             self._trim(view)
-            status = self._status(view)
+            status = self._statuses.of_view(view)
         if status.expires is None or self._clock() < status.expires:
             return False
         if status.state in ENDED:
@@ -536,16 +506,16 @@ class Jobs:
         else:
             cause = f"no part of it came for {self._limits.receiving_seconds:.0f} s"
         stone = self._bury(name, owner, job, data, "expired", cause)
-        self._tell("expired", self._status_of_stone(stone))
+        self._tell("expired", self._statuses.of_stone(stone))
         return True
 
     def _bury(self, name: str, owner: str, job: str, data: bytes, state: State, cause: str) -> Tombstone:
         """First it is said, then done: if we die in between, another gateway's sweep does the rest."""
-        manifest = _manifest(name, data)
+        manifest = read_manifest(name, data)
         stone = Tombstone(
             job,
             owner,
-            self._public.get(manifest.dataset, manifest.dataset),
+            self._statuses.dataset(manifest.dataset),
             list(manifest.queries),
             manifest.parameters,
             state,
@@ -578,7 +548,7 @@ class Jobs:
         if not ending.at:
             view.note(self._fabric, msgspec.structs.replace(ending, at=self._clock()))
             self._trim(view)
-            self._tell(view.state, self._status(view))
+            self._tell(view.state, self._statuses.of_view(view))
         view.settled = view.complete or view.state != "done"
 
     def _trim(self, view: JobView) -> None:
@@ -600,7 +570,7 @@ class Jobs:
             raise JobOver(f"job {job} is {stone.state}: {stone.cause}; what it held is gone")
         view = self._view(name, data)
         if view is None:
-            raise JobOver(f"job {job} cannot be run: {self._unplanned(owner, job, data).cause}")
+            raise JobOver(f"job {job} cannot be run: {self._statuses.of_unplanned(owner, job, data).cause}")
         return view
 
     def _view(self, name: str, data: bytes) -> JobView | None:
@@ -608,7 +578,7 @@ class Jobs:
         view = self._views.get(name)
         if view is None or view.data != data:
             try:
-                view = JobView(name, data, _manifest(name, data))
+                view = JobView(name, data, read_manifest(name, data))
             except CauceError:
                 return None
         self._views[name] = view
@@ -631,72 +601,6 @@ class Jobs:
             raise NoSuchTable(f"the queries of job {job} use no table {table[:80]!r}; they use {known}")
         return receipts
 
-    # Statuses.
-
-    def _status(self, view: JobView) -> JobStatus:
-        manifest, ending, state = view.manifest, view.end.ending, view.state
-        expires: float | None = None
-        if ending is not None and ending.at:
-            expires = ending.at + self._limits.results_seconds
-        elif state in ("created", "receiving"):
-            expires = view.active_at + self._limits.receiving_seconds
-        return JobStatus(
-            _job_of(view.name),
-            manifest.owner,
-            self._public.get(manifest.dataset, manifest.dataset),
-            list(manifest.queries),
-            state,
-            ending.cause if ending else "",
-            ending.code if ending else "",
-            manifest.created,
-            (ending.at or None) if ending else None,
-            view.table_statuses(),
-            {query: answer.status for query, answer in view.answers.items()},
-            expires,
-            manifest.parameters,
-        )
-
-    def _status_of_stone(self, stone: Tombstone) -> JobStatus:
-        return JobStatus(
-            stone.job,
-            stone.owner,
-            stone.dataset,
-            stone.queries,
-            stone.state,
-            stone.cause,
-            stone.code,
-            stone.created,
-            stone.ended,
-            {},
-            {},
-            stone.ended + DAY_S,
-            stone.parameters,
-        )
-
-    def _unplanned(self, owner: str, job: str, data: bytes) -> JobStatus:
-        """Of a job that another version of the program, or of the dataset, has created."""
-        manifest = _manifest(job, data)
-        try:
-            manifest.plan()
-            cause, code = "", ""
-        except CauceError as problem:
-            cause, code = str(problem), problem.code
-        return JobStatus(
-            job,
-            owner,
-            self._public.get(manifest.dataset, manifest.dataset),
-            list(manifest.queries),
-            "failed",
-            cause,
-            code,
-            manifest.created,
-            manifest.created,
-            {},
-            {},
-            manifest.created + self._limits.results_seconds,
-            manifest.parameters,
-        )
-
     @contextmanager
     def _reaching(self) -> Iterator[None]:
         """What the fabric could not do is said in the service's words."""
@@ -708,14 +612,6 @@ class Jobs:
             raise Unavailable(
                 f"what the service keeps its jobs in did not answer: {problem}", retry_after=1
             ) from problem
-
-
-def _manifest(name: str, data: bytes) -> Manifest:
-    """What a job was created with. One that cannot be read, which no gateway has written, is a job without a plan."""
-    try:
-        return load_manifest(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return Manifest(name, "", (), {}, 1, 1, "")
 
 
 def _same(one: Manifest, other: Manifest) -> bool:
@@ -744,21 +640,6 @@ def _identity(part: PartBody, body_digest: bytes) -> str:
 
 def _owner_of(name: str) -> str:
     return (owner_and_job(name) or ("", ""))[0]
-
-
-def _job_of(name: str) -> str:
-    return (owner_and_job(name) or ("", name))[1]
-
-
-def _read_cursor(cursor: str | None, limit: int) -> tuple[int, int]:
-    if not 1 <= limit <= MOST_ROWS:
-        raise BadRequest(f"a page has 1 to {MOST_ROWS} rows, not {limit}")
-    if not cursor:
-        return 0, 0
-    found = _CURSOR.fullmatch(cursor)
-    if found is None:
-        raise BadRequest(f"{cursor[:80]!r} is no cursor of ours: use the one that came with the last page")
-    return int(found[1]), int(found[2])
 
 
 def _rejects_in_order(view: JobView) -> Iterator[tuple[ReportLog, Place]]:

@@ -9,10 +9,11 @@ from starlette.requests import Request
 
 from cauce.gateway.headers import number
 from cauce.gateway.model import RejectPage, ResultPage
+from cauce.gateway.pages import MOST_ROWS
 from cauce.gateway.problems import bad_request
 
 LONGEST_WAIT_S = 30.0
-PAGE_ROWS, MOST_ROWS = 10_000, 100_000
+PAGE_ROWS = 10_000
 CURSOR_LETTERS = 500
 
 Page = ResultPage | RejectPage

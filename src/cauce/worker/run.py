@@ -51,6 +51,15 @@ def job_name(prepared: Prepared, settings: RunSettings) -> str:
     return f"run-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
 
+def begun_exactly(prepared: Prepared, folder: WorkFolder, settings: RunSettings) -> bool:
+    """Whether a run in this folder was misled before, and has begun again: then that is what to go on with."""
+    fabric = FilesFabric(folder.path, durability=settings.durability)
+    try:
+        return job_name(prepared, replace(settings, guess=False)) in fabric.jobs()
+    finally:
+        fabric.close()
+
+
 def run_with_workers(
     prepared: Prepared, folder: WorkFolder, crew: Crew, sink: Sink, watch: Watch, settings: RunSettings
 ) -> None:
