@@ -106,7 +106,7 @@ def _lane_at_work(root: int, out: Path, rng: random.Random) -> Lane | None:
     """A worker with leases, and the journal that it has written to last."""
     workers = {each.pid for each in family(root) if each.role.startswith("cauce worker") and each.leases}
     newest: dict[int, tuple[int, Path]] = {}
-    for segment in out.glob(".cauce-work/jobs/*/logs/journal-*/*"):
+    for segment in out.glob(".cauce-work/jobs/*/logs/journal.*/*"):
         try:
             changed_ns = segment.stat().st_mtime_ns
         except FileNotFoundError:

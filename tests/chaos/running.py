@@ -97,7 +97,7 @@ def job_folder(work: Path) -> Path:
 def journal_bytes(work: Path) -> int:
     """How much the lanes and folds of the only job have noted; 0 if there is none yet."""
     total = 0
-    for path in work.glob("jobs/*/logs/journal-*/*"):
+    for path in work.glob("jobs/*/logs/journal.*/*"):
         try:
             total += path.stat().st_size
         except FileNotFoundError:
@@ -107,7 +107,7 @@ def journal_bytes(work: Path) -> int:
 
 def journals(work: Path) -> dict[str, Past]:
     """What each task of the only job has noted."""
-    logs = sorted(path.name for path in job_folder(work).glob("logs/journal-*"))
+    logs = sorted(path.name for path in job_folder(work).glob("logs/journal.*"))
     fabric = FilesFabric(work)
     (job,) = fabric.jobs()
     pasts = {log: Journal(fabric, job, log, 0).past() or Past() for log in logs}

@@ -98,7 +98,7 @@ def test_a_flipped_byte_that_is_read_again_is_told(case: Case, logs: Callable[[J
 def test_a_flipped_byte_that_the_run_itself_reads_is_told(case: Case) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
-        reports = job.log("reports-reviews")
+        reports = job.log("home.reports-reviews")
         assert pause(run.process.pid)
         before = len(frames_of(reports))
         # What comes from now on, the run has not read.

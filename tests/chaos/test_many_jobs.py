@@ -44,7 +44,7 @@ class Held:
 
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[Crew]:
-    started = Crew(tmp_path / "root", WORKERS)
+    started = Crew(f"files:{tmp_path / 'root'}", WORKERS)
     started.root.mkdir()
     started.start()
     try:

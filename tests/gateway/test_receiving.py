@@ -96,7 +96,7 @@ class Losing:
 
 
 @pytest.mark.parametrize("written", [True, False])
-@pytest.mark.parametrize("log", ["raw", "receipts"])
+@pytest.mark.parametrize("log", ["raw", "control"])
 def test_a_part_lost_before_its_acknowledgement_is_sent_again(
     world: World, sent: Sent, wanted: dict[str, bytes], log: str, written: bool
 ) -> None:

@@ -248,7 +248,7 @@ def waiting_lanes(cluster: Cluster, job: str, prepared: Prepared) -> None:
 
 
 def reported(cluster: Cluster, job: str) -> int:
-    return len(MemoryFabric(cluster.store).read(job, "reports-sales", {}, 1 << 20).records)
+    return len(MemoryFabric(cluster.store).read(job, "home.reports-sales", {}, 1 << 20).records)
 
 
 def test_a_lane_that_has_parts_is_read_though_another_waits_for_its_client(tmp_path: Path) -> None:

@@ -59,12 +59,12 @@ def run_command(
     gc.enable()
 
     folder = WorkFolder(work or out)
-    crew = Crew(folder.path, workers, durability, journal, attempts, fork=True)
+    crew = Crew(f"files:{folder.path}", workers, durability, journal, attempts, fork=True)
     crew.start()
     try:
         with _stops_as_interrupt():
             chosen, sink, bars = _answer(
-                dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, folder, crew
+                dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, crew
             )
     except UsageError:
         crew.kill()
@@ -114,7 +114,6 @@ def _answer(
     params: list[str],
     sentiment: str,
     part_bytes: int,
-    folder: WorkFolder,
     crew: Crew,
 ) -> tuple[Dataset, Folder, Bars]:
     # Imported here, beside the workers' own loading.
@@ -124,13 +123,13 @@ def _answer(
 
     chosen = load(dataset)
     prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
-    settings = RunSettings(crew.size, part_bytes or None, crew.durability)
+    settings = RunSettings(crew.size, part_bytes or None)
 
     def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:
         sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
         try:
             with Bars(prepared.bytes) as bars:
-                run_with_workers(prepared, folder, crew, sink, bars, settings)
+                run_with_workers(prepared, crew, sink, bars, settings)
         except BaseException:
             sink.abandon()
             raise
@@ -138,7 +137,7 @@ def _answer(
         return chosen, sink, bars
 
     exact = replace(settings, guess=False)
-    if begun_exactly(prepared, folder, settings):
+    if begun_exactly(prepared, crew, settings):
         return attempt(exact)
     try:
         return attempt(settings)

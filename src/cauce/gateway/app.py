@@ -40,7 +40,9 @@ class Gateway:
         self._log = log
         self._metrics = Metrics()
         datasets = register(settings.datasets)
-        make = service_maker(settings.folder, settings.durability, settings.limits, datasets, self._tell)
+        make = service_maker(
+            settings.folder, settings.address, settings.durability, settings.limits, datasets, self._tell
+        )
         self._pool: Pool[Service] = Pool(settings.threads, make)
         self._gate = Gate(settings.requests, settings.requests_per_owner)
         self._refusals = Throttle(REFUSALS_A_SECOND)

@@ -19,6 +19,7 @@ import msgspec
 from cauce.fabric.contract import Fabric, Position
 from cauce.gateway.model import Held
 from cauce.wire.records import CLIENT, Kind, Record, record
+from cauce.worker.topology import CONTROL
 
 _READ_BYTES = 4 << 20
 _NAMED = 5
@@ -55,7 +56,7 @@ class Receipts:
     """What the log says, as far as it has been read. A cache: another process reads the same."""
 
     def __init__(self, table: str) -> None:
-        self.log = f"receipts-{table}"
+        self.log = f"{CONTROL}.receipts-{table}"
         self.held: dict[int, Receipt] = {}
         self.complete: int | None = None
         self.bytes = 0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cauce.errors import FabricError
-from cauce.fabric.contract import Durability
-from cauce.fabric.files import FilesFabric
+from cauce.fabric.address import open_fabric
+from cauce.fabric.contract import Durability, Fabric
 from cauce.gateway.jobs import Jobs, Tell
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.names import owner_and_job
@@ -18,7 +18,7 @@ from cauce.gateway.names import owner_and_job
 @dataclass(frozen=True)
 class Service:
     root: Path
-    fabric: FilesFabric
+    fabric: Fabric
     jobs: Jobs
 
     def check(self) -> None:
@@ -35,10 +35,10 @@ class Service:
 
 
 def service_maker(
-    root: Path, durability: Durability, limits: ServiceLimits, datasets: Mapping[str, str], tell: Tell
+    root: Path, address: str, durability: Durability, limits: ServiceLimits, datasets: Mapping[str, str], tell: Tell
 ) -> Callable[[], Service]:
     def make() -> Service:
-        fabric = FilesFabric(root, durability=durability)
+        fabric = open_fabric(address, durability)
         return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell))
 
     return make

@@ -24,3 +24,9 @@ class GatewaySettings:
     requests_per_owner: int = 64
     room_bytes: int = 512 << 20
     silence_s: float = 60.0
+    fabric: str = ""
+    """Its address, where the jobs are not kept in the folder."""
+
+    @property
+    def address(self) -> str:
+        return self.fabric or f"files:{self.folder}"

@@ -185,7 +185,7 @@ class Supervisor:
     def _start_crew(self) -> None:
         if self.workers:
             fork = self._crew is None
-            self._crew = Crew(self.settings.folder, self.workers, self.settings.durability, fork=fork)
+            self._crew = Crew(self.settings.address, self.workers, self.settings.durability, fork=fork)
             self._crew.start()
 
     def _watch_crew(self) -> None:

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
 from cauce.errors import FabricError, FabricFull
+from cauce.fabric.address import shown
 from cauce.fabric.contract import Durability
 from cauce.worker.events import EXIT_FULL, GRACE_S, Event
 from cauce.worker.forked import Forked, may_fork
@@ -22,7 +22,7 @@ HOPELESS_EXITS = 5
 
 @dataclass
 class Crew:
-    root: Path
+    fabric: str
     size: int
     durability: Durability = "process"
     journal: bool = True
@@ -38,7 +38,7 @@ class Crew:
 
     def start(self) -> None:
         noting = "journal" if self.journal else "no-journal"
-        arguments = [str(self.root), str(self.size), self.durability, noting, str(self.attempts), str(os.getpid())]
+        arguments = [self.fabric, str(self.size), self.durability, noting, str(self.attempts), str(os.getpid())]
         if self.fork and may_fork():
             # Once, before this process has begun its own work.
             self.fork = False
@@ -88,8 +88,8 @@ class Crew:
             return
         if event.code == EXIT_FULL:
             raise FabricFull(
-                f"no space left for the work files in {self.root}: free some, or name a roomier folder with --work, "
-                "then run the same command again; it goes on where it was"
+                f"no space left for the work files in {shown(self.fabric)}: free some, or name a roomier folder with "
+                "--work, then run the same command again; it goes on where it was"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
         if self._errors_in_a_row >= HOPELESS_EXITS:

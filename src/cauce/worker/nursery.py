@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 # One thread a process for everything: the processes are the parallelism. Read when the libraries load.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -25,8 +24,8 @@ import msgspec
 from setproctitle import setproctitle
 
 import cauce.wire.formats  # noqa: F401  (loaded before forking, as everything a worker needs)
+from cauce.fabric.address import open_fabric, shown
 from cauce.fabric.contract import Durability
-from cauce.fabric.files import FilesFabric
 from cauce.native.store import surroundings, target_machine
 from cauce.worker.events import EXIT_FAILED, Event
 from cauce.worker.process import die_with_parent, work
@@ -51,9 +50,9 @@ class _Child:
 
 
 class Nursery:
-    def __init__(self, root: Path, workers: int, durability: Durability, limits: Limits) -> None:
+    def __init__(self, fabric: str, workers: int, durability: Durability, limits: Limits) -> None:
         self._limits = limits
-        self._root = root
+        self._fabric = fabric
         self._durability = durability
         self._children = [_Child(number) for number in range(workers)]
         self._stopping = False
@@ -98,7 +97,7 @@ class Nursery:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 die_with_parent(parent)
                 os.close(0)
-                code = work(FilesFabric(self._root, durability=self._durability), str(child.number), self._limits)
+                code = work(open_fabric(self._fabric, self._durability), str(child.number), self._limits)
             finally:
                 sys.stderr.flush()
                 # Not a normal exit: what the nursery loaded is not this process's to take down.
@@ -141,13 +140,13 @@ def make_ready() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    root, workers, durability, noting, attempts, parent = arguments
-    setproctitle(f"cauce nursery {root}")
+    fabric, workers, durability, noting, attempts, parent = arguments
+    setproctitle(f"cauce nursery {shown(fabric)}")
     _keep_memory()
     make_ready()
     die_with_parent(int(parent))
     limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts), life=f"{os.getpid()}-{time.time_ns()}")
-    return Nursery(Path(root), int(workers), "power" if durability == "power" else "process", limits).run()
+    return Nursery(fabric, int(workers), "power" if durability == "power" else "process", limits).run()
 
 
 if __name__ == "__main__":

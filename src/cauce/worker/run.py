@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed
-from cauce.fabric.contract import Durability
-from cauce.fabric.files import FilesFabric
+from cauce.fabric.address import open_fabric
 from cauce.scan.parts import cuts_hold, part_bytes_for
 from cauce.wire.manifest import Manifest
 from cauce.worker.client import Collect, Sink, Upload, Watch, check_logs, create
@@ -36,7 +35,6 @@ STILL_S = 30.0
 class RunSettings:
     workers: int
     part_bytes: int | None = None
-    durability: Durability = "process"
     guess: bool = True
     """Whether files are cut without being read first, which ends in ``CutWrongly`` where they mislead."""
 
@@ -51,22 +49,20 @@ def job_name(prepared: Prepared, settings: RunSettings) -> str:
     return f"run-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
 
-def begun_exactly(prepared: Prepared, folder: WorkFolder, settings: RunSettings) -> bool:
-    """Whether a run in this folder was misled before, and has begun again: then that is what to go on with."""
-    fabric = FilesFabric(folder.path, durability=settings.durability)
+def begun_exactly(prepared: Prepared, crew: Crew, settings: RunSettings) -> bool:
+    """Whether a run in this place was misled before, and has begun again: then that is what to go on with."""
+    fabric = open_fabric(crew.fabric, crew.durability)
     try:
         return job_name(prepared, replace(settings, guess=False)) in fabric.jobs()
     finally:
         fabric.close()
 
 
-def run_with_workers(
-    prepared: Prepared, folder: WorkFolder, crew: Crew, sink: Sink, watch: Watch, settings: RunSettings
-) -> None:
-    """Runs to the end. The crew has been started on the same folder by the caller, and is stopped by it; the job
-    stays in the folder until the caller, who has the answers in safety, removes it."""
+def run_with_workers(prepared: Prepared, crew: Crew, sink: Sink, watch: Watch, settings: RunSettings) -> None:
+    """Runs to the end. The crew has been started by the caller, and is stopped by it; its fabric has no other jobs
+    than this run's, and the job stays there until the caller, who has the answers in safety, removes it."""
     job = job_name(prepared, settings)
-    fabric = FilesFabric(folder.path, durability=settings.durability)
+    fabric = open_fabric(crew.fabric, crew.durability)
     topology = Topology(prepared.plan, settings.workers)
     manifest = Manifest(
         job,
@@ -111,16 +107,16 @@ def run_for_answers(prepared: Prepared, workers: int) -> Answers:
         return run_in_memory(prepared)
     with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
         work = WorkFolder(Path(folder))
-        crew = Crew(work.path, workers)
+        crew = Crew(f"files:{work.path}", workers)
         crew.start()
         try:
             settings = RunSettings(workers)
             try:
                 sink = Memory()
-                run_with_workers(prepared, work, crew, sink, Silent(), settings)
+                run_with_workers(prepared, crew, sink, Silent(), settings)
             except CutWrongly:
                 sink = Memory()
-                run_with_workers(prepared, work, crew, sink, Silent(), replace(settings, guess=False))
+                run_with_workers(prepared, crew, sink, Silent(), replace(settings, guess=False))
         finally:
             crew.kill()
             work.close()

@@ -1,4 +1,8 @@
-"""The tasks of a plan, the logs they read and write, and who writes each: the same on every node."""
+"""The tasks of a plan, the logs they read and write, and who writes each: the same on every node.
+
+What stands before the dot in a log's name is its shelf (see the fabric's contract): logs that are small, or read by
+the same processes, share one; the parts of a table never do.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,13 @@ from cauce.scan.tables import TableSpec
 
 SOURCES = "sources"
 FOLDS = "folds"
-JOB_LOG = "job"
+CONTROL = "control"
+HOME = "home"
+JOB_LOG = f"{CONTROL}.job"
 SERVICE = "service"
+
+_EDGE_SHELVES = 4
+"""Fewer are cheaper to make, more are cheaper to read: whoever reads one edge passes over the others beside it."""
 
 
 def is_of_service(name: str) -> bool:
@@ -34,7 +43,7 @@ class TaskSpec:
 
     @property
     def journal(self) -> str:
-        return f"journal-{self.name}"
+        return f"journal.{self.name}"
 
     def __str__(self) -> str:
         what = "lane" if self.stage.table is not None else "partition"
@@ -98,7 +107,8 @@ class Topology:
         return self.plan.partitions if edge.spread == "hash" else 1
 
     def edge_log(self, edge: Edge, partition: int) -> str:
-        return f"edge-{edge.number}-{partition if self.width(edge) > 1 else 0}"
+        log = f"edge-{edge.number}-{partition if self.width(edge) > 1 else 0}"
+        return f"{HOME}.{log}" if edge.number in self.streamed else f"edges{edge.number % _EDGE_SHELVES}.{log}"
 
     def raw_log(self, table: TableSpec, lane: int) -> str:
         return f"raw-{table.name}-{lane}"
@@ -116,7 +126,7 @@ class Topology:
             yield from stage.sends
 
     def reports_log(self, table: TableSpec) -> str:
-        return f"reports-{table.name}"
+        return f"{HOME}.reports-{table.name}"
 
     def reporters(self, table: TableSpec) -> tuple[int, ...]:
         """Who says what of a table could not be read: the lanes of its first pass."""
@@ -127,8 +137,8 @@ class Topology:
     def result_log(self, query: str) -> str:
         for number, result in self.streamed.items():
             if result.query == query:
-                return f"edge-{number}-0"
-        return f"answer-{query}"
+                return f"{HOME}.edge-{number}-0"
+        return f"{HOME}.answer-{query}"
 
     def result_producers(self, query: str) -> tuple[int, ...]:
         for number, result in self.streamed.items():
