@@ -20,15 +20,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.serving import serving
 from cauce.client import Service
 from cauce.client.settings import COMPRESS, Settings
 from cauce.datasets.synth import generate
-from cauce.errors import CauceError, JobFailed
+from cauce.errors import CauceError
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 BLOCK_BYTES = 2**20
 SEED_SCALE = 0.01
-READY_S = 60.0
 TABLE_FILES = "transactions/transactions_*.csv"
 
 # Takes bytes until there are no more, writes them, makes them safe if asked to, and says that it is done.
@@ -77,41 +77,6 @@ def write_data(folder: Path, size: int) -> Path:
             if end < len(rows):
                 break
     return path
-
-
-@contextmanager
-def gateway(folder: Path, options: Sequence[str]) -> Iterator[str]:
-    """The address of a gateway that runs for this block alone."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-P", "-m", "cauce", "gateway", "--dir", str(folder), "--port", str(port), *options]
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said)
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _until_ready(url, process)
-            yield url
-        finally:
-            process.terminate()
-            try:
-                process.wait(READY_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _until_ready(url: str, process: subprocess.Popen[bytes]) -> None:
-    due = time.monotonic() + READY_S
-    with Service(url, patience_s=1.0) as service:
-        while True:
-            try:
-                service.jobs()
-            except CauceError:
-                if process.poll() is not None or time.monotonic() > due:
-                    raise JobFailed("the gateway did not start; run `cauce gateway` by hand to see why") from None
-            else:
-                return
 
 
 @contextmanager
@@ -177,11 +142,11 @@ def main(arguments: Sequence[str]) -> int:
         folder = Path(scratch)
         path = write_data(folder, given.bytes)
         with (
-            gateway(folder / "service", []) as url,
+            serving("gateway", folder / "service") as gateway,
             receiver(folder, 2 * (given.rounds + 1)) as port,
         ):
             ways: dict[str, Callable[[], float]] = {
-                "upload": lambda: upload(path, url, settings),
+                "upload": lambda: upload(path, gateway.url, settings),
                 "copy, fdatasync": lambda: copy(path, port, safe=True),
                 "copy": lambda: copy(path, port, safe=False),
             }

@@ -1,0 +1,165 @@
+"""Many clients of one service at once, beside one alone: how long all of them take, and whether each got its answers.
+
+    python -m bench.clients --dataset books --clients 1,10,100 --scale 0.01
+
+Each client sends the same files as a job of its own and reads every answer. In turn, several rounds; ratios to one
+client. With `--fabric` (repeatable) the same on several fabrics in one run: `files`, or `rabbitmq` for a private node.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from bench import data
+from bench.serving import Serving, cpu_of, serving
+from cauce.client import Service
+from cauce.datasets import BUILT_IN, load
+from cauce.errors import CauceError, JobFailed
+
+FABRICS = ("files", "rabbitmq")
+
+Answers = dict[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A service on one fabric, and the processes of its broker."""
+
+    fabric: str
+    service: Serving
+    broker: Sequence[int] = ()
+
+
+@dataclass
+class Taken:
+    seconds: list[float] = field(default_factory=list)
+    broker_share: list[float] = field(default_factory=list)
+    """Of the processor time that the service and its broker took, what the broker took."""
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.seconds)
+
+
+@contextmanager
+def place(fabric: str, folder: Path, workers: int) -> Iterator[Place]:
+    options = ["--workers", str(workers), "--gateways", "2"]
+    with ExitStack() as stack:
+        pids: Sequence[int] = ()
+        if fabric == "rabbitmq":
+            from cauce.broker.nodes import private_node
+
+            node = stack.enter_context(private_node(folder / "broker"))
+            pids = [node.pid]
+            options += ["--fabric", node.address]
+        yield Place(fabric, stack.enter_context(serving("serve", folder / "service", options)), pids)
+
+
+def one_client(url: str, dataset: str, files: Path, queries: Sequence[str]) -> Answers:
+    """Sends, waits, reads every answer; then its job is removed, so that rounds do not pile up."""
+    with Service(url) as service:
+        job = service.submit(dataset, files, queries)
+        answers = {query: job.results(query) for query in queries}
+        job.cancel()
+    return answers
+
+
+def all_clients(where: Place, dataset: str, files: Path, queries: Sequence[str], count: int, taken: Taken) -> None:
+    service_s, broker_s = where.service.cpu_s(), cpu_of(where.broker)
+    started = time.monotonic()
+    with ThreadPoolExecutor(count) as pool:
+        waiting = [pool.submit(one_client, where.service.url, dataset, files, queries) for _ in range(count)]
+        answers = [each.result() for each in waiting]
+    taken.seconds.append(time.monotonic() - started)
+    service_s, broker_s = where.service.cpu_s() - service_s, cpu_of(where.broker) - broker_s
+    taken.broker_share.append(broker_s / max(service_s + broker_s, 1e-9))
+    wanted = expected(dataset, files, queries)
+    for answer in answers:
+        if not all(answer[query].equals(wanted[query]) for query in queries):
+            raise JobFailed(f"a client of {dataset} on {where.fabric} got another answer than `cauce run` gives")
+
+
+def expected(dataset: str, files: Path, queries: Sequence[str]) -> Answers:
+    key = (dataset, str(files), tuple(queries))
+    if key not in _expected:
+        import cauce
+
+        found = cauce.run(dataset, files, queries)
+        _expected[key] = {query: found[query] for query in queries}
+    return _expected[key]
+
+
+_expected: dict[tuple[str, str, tuple[str, ...]], Answers] = {}
+
+
+def rows_in(files: Path) -> int:
+    """Lines, about: what the figure a second is made of."""
+    return sum(path.read_bytes().count(b"\n") for path in files.rglob("*.csv"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.clients", description=__doc__)
+    parser.add_argument("--dataset", choices=BUILT_IN, default="books")
+    parser.add_argument("--queries", default="", help="such as q1,q2 (default: all)")
+    parser.add_argument("--clients", default="1,10,100", help="how many at once (default: 1,10,100)")
+    parser.add_argument("--scale", type=float, default=0.01, help="size of what each sends (default: 0.01)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--fabric", action="append", choices=FABRICS, help="repeatable (default: files)")
+    parser.add_argument("--out", type=Path, default=Path(".cache/bench"), help="where generated files are kept")
+    given = parser.parse_args(arguments)
+    queries = [each for each in given.queries.split(",") if each] or list(load(given.dataset).queries)
+    counts = [int(each) for each in given.clients.split(",")]
+    files = data.generated(given.out.absolute() / "data", given.dataset, given.scale)
+    fabrics = list(dict.fromkeys(given.fabric or ["files"]))
+    taken = {(fabric, count): Taken() for fabric in fabrics for count in counts}
+    with tempfile.TemporaryDirectory(prefix="cauce-clients-") as scratch, ExitStack() as stack:
+        places = [stack.enter_context(place(name, Path(scratch) / name, given.workers)) for name in fabrics]
+        for where in places:
+            # The first job of a process pays for what is loaded once.
+            all_clients(where, given.dataset, files, queries, 1, Taken())
+        for _ in range(given.rounds):
+            for count in counts:
+                for where in places:
+                    all_clients(where, given.dataset, files, queries, count, taken[where.fabric, count])
+    report(taken, counts, rows_in(files), data.size_mb(files))
+    return 0
+
+
+def report(taken: dict[tuple[str, int], Taken], counts: Sequence[int], rows: int, size_mb: float) -> None:
+    """Ratios: to as many times one client as there are, and to the first fabric with as many clients."""
+    base = next(iter(taken))[0]
+    lines = [
+        f"each client: {size_mb:.0f} MB, {rows:,} rows; median of {len(next(iter(taken.values())).seconds)} rounds",
+        "| fabric | clients | time ÷ (clients × time of one) | rows a second | time ÷ "
+        + base
+        + " | broker's CPU | s |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (fabric, count), each in taken.items():
+        one = taken[fabric, counts[0]].median_s / counts[0]
+        share = f"{statistics.median(each.broker_share):.0%}" if fabric != "files" else ""
+        rounds = " ".join(f"{seconds:.1f}" for seconds in each.seconds)
+        lines.append(
+            f"| {fabric} | {count} | {each.median_s / (one * count):.2f} | {rows * count / each.median_s:,.0f} | "
+            f"{each.median_s / taken[base, count].median_s:.2f} | {share} | {rounds} |"
+        )
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except CauceError as problem:
+        sys.exit(f"error [{problem.code}] {problem}")

@@ -1,0 +1,80 @@
+"""A service or a gateway of its own for a measurement, on a free port of loopback, gone when the block ends."""
+
+from __future__ import annotations
+
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from cauce.errors import JobFailed
+
+READY_S = 60.0
+
+
+@dataclass(frozen=True)
+class Serving:
+    url: str
+    pid: int
+
+    def cpu_s(self) -> float:
+        """Processor time of the service's processes that are alive, so far."""
+        return cpu_of([self.pid])
+
+
+def cpu_of(pids: Sequence[int]) -> float:
+    """Processor time of processes and of all below them, so far."""
+    total = 0.0
+    for pid in pids:
+        try:
+            root = psutil.Process(pid)
+            family = [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            continue
+        for each in family:
+            try:
+                times = each.cpu_times()
+            except psutil.NoSuchProcess:
+                continue
+            total += times.user + times.system
+    return total
+
+
+@contextmanager
+def serving(what: str, folder: Path, options: Sequence[str] = ()) -> Iterator[Serving]:
+    """`what` is the command: serve or gateway."""
+    command = [sys.executable, "-P", "-m", "cauce", what, "--dir", str(folder), "--port", "0", *options]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
+        try:
+            yield Serving(_address(process, what), process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(READY_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _address(process: subprocess.Popen[bytes], what: str) -> str:
+    assert process.stdout is not None
+    due = time.monotonic() + READY_S
+    said = b""
+    while (found := re.search(rb"ready on (\S+)\n", said)) is None:
+        readable, _, _ = select.select([process.stdout], [], [], max(due - time.monotonic(), 0))
+        more = process.stdout.read1(4096) if readable else b""  # type: ignore[attr-defined]
+        if not more:
+            raise JobFailed(f"cauce {what} did not start; run it by hand to see why")
+        said += more
+    return found[1].decode()
