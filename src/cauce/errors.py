@@ -9,6 +9,7 @@ CauceError                 code
 ├── JobFailed              job-failed   the work started and could not be finished; exit code 1
 │   └── Conflict           conflict     one name, two contents: a step was not a pure function of its input
 ├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
+├── BrokerFailed           broker       a private RabbitMQ node did not start, or not do as asked
 ├── Unreachable            unreachable  no gateway of the service answered in time
 ├── Refused                (its own)    a gateway said no: the code and the sentence are the gateway's
 │   └── RefusedRequest     (its own)    to a request that is wrong in itself; a UsageError too, exit code 2
@@ -60,6 +61,10 @@ class CutWrongly(CauceError):
     """Never reaches a user: whoever started the work starts it again with a reading of the whole file."""
 
     code = "cut"
+
+
+class BrokerFailed(CauceError):
+    code = "broker"
 
 
 class Unreachable(CauceError):

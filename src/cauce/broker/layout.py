@@ -1,0 +1,150 @@
+"""What is decided once for a folder of private nodes, and kept in it: names, ports, password, and where files are."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import random
+import secrets
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from cauce.errors import UsageError
+
+FILE = "broker.json"
+LOCK = "lock"
+LOOPBACK = "127.0.0.1"
+PORTS = range(15_000, 32_000)
+"""Below those that the kernel gives to connections: a port is chosen seconds before the node takes it."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    name: str
+    """`r1`: its name within the folder, and that of its own folder there."""
+    host: str
+    port: int
+    distribution_port: int
+
+    @property
+    def full_name(self) -> str:
+        """As Erlang knows it."""
+        return f"{self.name}@{self.host}"
+
+    @property
+    def endpoint(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Layout(msgspec.Struct, frozen=True):
+    nodes: tuple[Node, ...]
+    epmd_port: int
+    user: str
+    password: str
+    mark: str
+    """Stands on the command line of every node, so that no stranger who got its process id is taken for it."""
+
+    @property
+    def epmd_mark(self) -> str:
+        """The same for the name server: nobody else listens on its port."""
+        return f"-port {self.epmd_port}"
+
+    def address(self, *nodes: Node) -> str:
+        """The AMQP address of some nodes, or of all."""
+        first, *others = nodes or self.nodes
+        more = "".join(f",{each.endpoint}" for each in others)
+        return f"amqp://{self.user}:{self.password}@{first.endpoint}/%2F{more}"
+
+
+class Place:
+    """The paths below a folder of nodes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.file = self.folder / FILE
+        self.lock = self.folder / LOCK
+        self.home = self.folder / "home"
+        self.epmd_pid = self.folder / "epmd.pid"
+
+    def of(self, node: Node) -> Path:
+        return self.folder / node.name
+
+    def pid(self, node: Node) -> Path:
+        return self.of(node) / "pid"
+
+    def log(self, node: Node) -> Path:
+        return self.of(node) / "log" / f"{node.name}.log"
+
+    def printed(self, node: Node) -> Path:
+        """What it said before it had a log."""
+        return self.of(node) / "log" / "printed.log"
+
+    def read(self) -> Layout | None:
+        """What was decided here before, if anything was."""
+        try:
+            return msgspec.json.decode(self.file.read_bytes(), type=Layout)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, NotADirectoryError):
+            raise UsageError(f"{self.file} is not a file of cauce broker; name another folder") from None
+
+    def prepare(self) -> None:
+        """Makes the folder; raises where it holds something else."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(f"{self.folder} cannot be a folder: a file is in the way") from None
+        if not self.file.exists() and any(each.name != LOCK for each in self.folder.iterdir()):
+            raise UsageError(f"{self.folder} holds other files; name a new or an empty folder")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One at a time starts or stops what is in the folder."""
+        with self.lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def write(self, layout: Layout) -> None:
+        write_private(self.home / ".erlang.cookie", secrets.token_hex(20), mode=0o400)
+        write_private(self.file, msgspec.json.format(msgspec.json.encode(layout), indent=2).decode() + "\n")
+
+
+def decide(hosts: Sequence[str]) -> Layout:
+    """A layout with one node on each address, on ports that are free now."""
+    ports = free_ports(hosts)
+    nodes = tuple(Node(f"r{number}", host, next(ports), next(ports)) for number, host in enumerate(hosts, start=1))
+    return Layout(nodes, next(ports), "cauce", secrets.token_urlsafe(18), secrets.token_hex(8))
+
+
+def free_ports(hosts: Sequence[str]) -> Iterator[int]:
+    """Ports that are free on all of these addresses, each given once."""
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        if all(_is_free(host, port) for host in {LOOPBACK, *hosts}):
+            yield port
+    raise UsageError(f"no port from {PORTS[0]} to {PORTS[-1]} is free")
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as trial:
+        try:
+            trial.bind((host, port))
+        except OSError as problem:
+            if problem.errno == errno.EADDRNOTAVAIL:
+                raise UsageError(f"{host} is not an address of this machine") from None
+            return False
+    return True
+
+
+def write_private(path: Path, text: str, mode: int = 0o600) -> None:
+    """Writes a file that nobody else may read, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.new")
+    with suppress(FileNotFoundError):
+        beside.unlink()
+    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(text)
+    beside.replace(path)

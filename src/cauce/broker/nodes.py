@@ -1,0 +1,184 @@
+"""Private RabbitMQ nodes in a folder: started, looked at, broken on purpose and stopped. Loopback addresses only."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from cauce.broker.configuration import control_environment
+from cauce.broker.installation import installed
+from cauce.broker.launching import greeted, launch_epmd, launch_node, wait_ready
+from cauce.broker.layout import LOOPBACK, Layout, Node, Place, decide
+from cauce.broker.processes import running, send, wait_gone
+from cauce.errors import BrokerFailed, UsageError
+
+STOP_PATIENCE_S = 20.0
+KILL_PATIENCE_S = 10.0
+CONTROL_PATIENCE_S = 60.0
+
+
+class Nodes:
+    """The nodes of one folder. Nothing is known here that is not in the folder: several objects may serve one."""
+
+    def __init__(self, place: Place, layout: Layout) -> None:
+        self.place = place
+        self.layout = layout
+
+    @property
+    def address(self) -> str:
+        """`amqp://user:password@host:port/%2F`, with `,host:port` for each further node."""
+        return self.layout.address()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.layout.nodes)
+
+    def node(self, name: str) -> Node:
+        for node in self.layout.nodes:
+            if node.name == name:
+                return node
+        raise UsageError(f"there is no node {name} in {self.place.folder}; it has {', '.join(self.names)}")
+
+    def address_of(self, name: str) -> str:
+        """The address of one node alone."""
+        return self.layout.address(self.node(name))
+
+    def pid(self, name: str) -> int | None:
+        """The process of a node, if it runs."""
+        return running(self.place.pid(self.node(name)), self.layout.mark)
+
+    def epmd_pid(self) -> int | None:
+        return running(self.place.epmd_pid, self.layout.epmd_mark)
+
+    def answers(self, name: str) -> bool:
+        """Whether AMQP answers on its port: not while it starts, is paused, or stands in a minority."""
+        return greeted(self.node(name))
+
+    def start(self) -> list[str]:
+        """Starts the nodes that do not run and waits until all answer; returns the names of those it started."""
+        with self.place.locked():
+            return self._start()
+
+    def _start(self) -> list[str]:
+        missing = [name for name in self.names if self.pid(name) is None]
+        try:
+            self._launch(missing)
+            self.wait_ready()
+        except BaseException:
+            self._end(missing, gently=False)
+            if not any(map(self.pid, self.names)):
+                self._end_epmd()
+            raise
+        return missing
+
+    def stop(self, *, gently: bool = True) -> list[str]:
+        """Ends the nodes and their name server; returns the names of nodes that ran."""
+        with self.place.locked():
+            ran = [name for name in self.names if self.pid(name) is not None]
+            self._end(ran, gently=gently)
+            self._end_epmd()
+        return ran
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, and waits until it is gone."""
+        self._end([name], gently=False)
+
+    def start_again(self, name: str, *, wait: bool = True) -> None:
+        """Starts a node that was killed, and waits until it answers."""
+        if self.pid(name) is None:
+            self._launch([name])
+        if wait:
+            self.wait_ready(name)
+
+    def wait_ready(self, *names: str) -> None:
+        """Until AMQP answers on these nodes, or on all."""
+        wait_ready(self.place, self.layout, [self.node(name) for name in names or self.names])
+
+    def pause(self, name: str) -> None:
+        self._signal(name, signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        self._signal(name, signal.SIGCONT)
+
+    def ctl(self, name: str, *arguments: str, patience_s: float = CONTROL_PATIENCE_S) -> str:
+        """What `rabbitmqctl` prints when asked about a node."""
+        node, asked = self.node(name), f"rabbitmqctl {' '.join(arguments)} on {name}"
+        command = [str(installed().control), "--longnames", "--quiet", "--node", node.full_name, *arguments]
+        own = control_environment(self.place, self.layout, node)
+        try:
+            done = subprocess.run(
+                command,
+                env=own,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=patience_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise BrokerFailed(f"{asked} took more than {patience_s:g} s") from None
+        if done.returncode:
+            raise BrokerFailed(f"{asked} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+        return done.stdout
+
+    def _launch(self, names: Sequence[str]) -> None:
+        installation = installed()
+        launch_epmd(installation, self.place, self.layout)
+        for name in names:
+            launch_node(installation, self.place, self.layout, self.node(name))
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        pid = self.pid(name)
+        if pid is None:
+            raise BrokerFailed(f"node {name} of {self.place.folder} does not run")
+        send(pid, number)
+
+    def _end(self, names: Sequence[str], *, gently: bool) -> None:
+        pids = [pid for name in names if (pid := self.pid(name)) is not None]
+        if gently:
+            for pid in pids:
+                send(pid, signal.SIGTERM)
+                # One that is paused would not hear of it.
+                send(pid, signal.SIGCONT)
+            pids = wait_gone(pids, self.layout.mark, STOP_PATIENCE_S)
+        for pid in pids:
+            send(pid, signal.SIGKILL)
+        wait_gone(pids, self.layout.mark, KILL_PATIENCE_S)
+
+    def _end_epmd(self) -> None:
+        pid = self.epmd_pid()
+        if pid is not None:
+            send(pid, signal.SIGTERM)
+            if wait_gone([pid], self.layout.epmd_mark, KILL_PATIENCE_S):
+                send(pid, signal.SIGKILL)
+
+
+def start(folder: Path, count: int | None = None, hosts: Sequence[str] = ()) -> Nodes:
+    """Nodes in a folder, all of them answering. `hosts` names an address for each; by default all are on 127.0.0.1."""
+    nodes = prepare(folder, count, hosts)
+    nodes.start()
+    return nodes
+
+
+def prepare(folder: Path, count: int | None = None, hosts: Sequence[str] = ()) -> Nodes:
+    """The nodes of a folder, without starting any; what they need to know is decided when it is done first."""
+    installed()
+    place, wanted = Place(folder), count or len(hosts) or None
+    place.prepare()
+    with place.locked():
+        layout = place.read()
+        if layout is None:
+            layout = decide(hosts or (LOOPBACK,) * (wanted or 1))
+            place.write(layout)
+    if wanted not in (None, len(layout.nodes)):
+        raise UsageError(f"{place.folder} was made for --nodes {len(layout.nodes)}, not {wanted}; name another folder")
+    return Nodes(place, layout)
+
+
+def existing(folder: Path) -> Nodes | None:
+    """The nodes that a folder holds, running or not."""
+    place = Place(folder)
+    layout = place.read()
+    return None if layout is None else Nodes(place, layout)

@@ -1,0 +1,86 @@
+"""RabbitMQ nodes for tests: started once for a run, shared by its processes, gone with the last of them.
+
+`broker.address` is what a fabric is opened with; `broker.ctl("r1", …)` runs `rabbitmqctl`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cauce.broker.guardian import become_user, guard
+from cauce.broker.installation import HOW_TO_INSTALL, find
+from cauce.broker.nodes import Nodes, start
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """One node. Tests share it: they neither stop it nor leave anything in it that others could meet."""
+    with shared_nodes(tmp_path_factory, "broker", 1) as nodes:
+        yield nodes
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """Three nodes, shared in the same way."""
+    with shared_nodes(tmp_path_factory, "cluster", 3) as nodes:
+        yield nodes
+
+
+@pytest.fixture(scope="session")
+def _fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with shared_nodes(tmp_path_factory, "fragile", 3) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def fragile_cluster(_fragile: Nodes) -> Iterator[Nodes]:
+    """Three nodes to kill and pause, for one test at a time. They are whole again when the next one gets them."""
+    with (_fragile.place.folder.parent / "fragile.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        mend(_fragile)
+        yield _fragile
+
+
+def mend(nodes: Nodes) -> None:
+    """All nodes run and answer, whatever the test before did to them."""
+    for name in nodes.names:
+        if nodes.pid(name) is not None:
+            nodes.resume(name)
+    nodes.start()
+
+
+@contextmanager
+def shared_nodes(factory: pytest.TempPathFactory, name: str, count: int) -> Iterator[Nodes]:
+    require_rabbitmq()
+    folder = common_folder(factory) / name
+    with become_user(folder):
+        yield _running(folder, count)
+
+
+def _running(folder: Path, count: int) -> Nodes:
+    """Starts the nodes if no other process of this run has."""
+    with (folder / "start.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        guard(folder, folder / "nodes")
+        return start(folder / "nodes", count)
+
+
+def common_folder(factory: pytest.TempPathFactory) -> Path:
+    """The same for all processes of this run of the tests."""
+    own = factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+def require_rabbitmq() -> None:
+    """Skips where RabbitMQ is not installed; in continuous integration that is a failure."""
+    if find() is None:
+        reason = f"RabbitMQ is not installed; {HOW_TO_INSTALL}"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
