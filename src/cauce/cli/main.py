@@ -12,7 +12,9 @@ from typing import Annotated
 import typer
 
 from cauce import __version__
+from cauce.cli.broker import app as broker_app
 from cauce.cli.chaos import app as chaos_app
+from cauce.cli.deploy import app as deploy_app
 from cauce.cli.output import fail, warn
 from cauce.cli.serve import register as register_serve
 from cauce.cli.service import register as register_service
@@ -27,6 +29,8 @@ app = typer.Typer(
 )
 
 app.add_typer(chaos_app, name="chaos")
+app.add_typer(broker_app, name="broker")
+app.add_typer(deploy_app, name="deploy")
 
 DatasetArgument = Annotated[
     str, typer.Argument(help="books, movies, flights, coffee, or the path of your own .py file")
@@ -186,10 +190,11 @@ def cores() -> int:
 def _no_more_than(command: str) -> typer.Typer:
     """The command line without commands that were not asked for: to build all of it takes a tenth of a second."""
     asked = [each for each in app.registered_commands if each.callback and each.callback.__name__ == command]
-    if not asked or asked[0].name not in (None, command):
+    groups = [each for each in app.registered_groups if each.name == command]
+    if not groups and (not asked or asked[0].name not in (None, command)):
         return app
     part = copy(app)
-    part.registered_commands, part.registered_groups = asked, []
+    part.registered_commands, part.registered_groups = asked, groups
     return part
 
 
