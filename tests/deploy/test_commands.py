@@ -1,0 +1,116 @@
+"""Every command that is written is one that our own command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from cauce.cli.main import app
+from cauce.deploy.plan import Plan
+from tests.deploy.conftest import PLAN
+from tests.deploy.reading import Process, Written
+
+PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
+COMMAND = re.compile(r"(?:^|[ `])(?:\./)?cauce ((?:submit|token|deploy)[^`\n]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command would have been run with, and the variables that it takes."""
+
+    given: dict[str, Any]
+    variables: set[str | None]
+
+
+def parse(arguments: list[str]) -> Asked:
+    """Reads arguments as `cauce` does, and runs nothing. Ends with `SystemExit(2)` for those that it refuses."""
+    asked: list[Asked] = []
+
+    def record(command: Any) -> None:
+        for inner in getattr(command, "commands", {}).values():
+            record(inner)
+        if not hasattr(command, "commands"):
+            variables = {parameter.envvar for parameter in command.params}
+            command.callback = lambda **given: asked.append(Asked(given, variables))
+
+    command = typer.main.get_command(app)
+    record(command)
+    try:
+        command.main(arguments, prog_name="cauce")
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    return asked[0]
+
+
+def test_every_process_is_one_of_our_commands(written: Written) -> None:
+    processes = written.processes()
+    assert {process.arguments[0] for process in processes} == {"gateway", "worker", "doctor"}
+    for process in processes:
+        parse(process.arguments)
+
+
+def variables(process: Process) -> set[str]:
+    return {name for name in process.environment if name.startswith("CAUCE_")}
+
+
+def test_every_variable_is_one_that_its_command_takes(written: Written) -> None:
+    for process in written.processes():
+        assert variables(process) == {"CAUCE_FABRIC"}
+        assert variables(process) <= parse(process.arguments).variables
+
+
+def test_no_argument_holds_a_secret(written: Written) -> None:
+    for process in written.processes():
+        assert [each for each in process.arguments if re.search(r"[0-9a-f]{32}", each)] == []
+
+
+def test_jobs_are_cut_for_as_many_workers_as_there_are(written: Written) -> None:
+    for process in written.processes():
+        if process.arguments[0] == "gateway":
+            limits = parse(process.arguments).given["limit"]
+            assert limits == [f"lanes={PLAN.workers}", f"partitions={PLAN.workers}"]
+
+
+def test_every_command_of_the_readme_is_one_of_ours(written: Written) -> None:
+    commands = COMMAND.findall(written.read("README.md"))
+    assert {command.split()[0] for command in commands} == {"submit", "token", "deploy"}
+    for command in commands:
+        parse(shlex.split(command))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["worker", "--dir", "x", "--sugar"], ["brew"], ["gateway", "--dir", "x", "--port", "many"], ["token", "create"]],
+)
+def test_what_is_no_command_is_refused(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    assert ended.value.code == 2
+
+
+def test_the_command_has_the_defaults_of_the_plan() -> None:
+    given = parse(["deploy", "compose"]).given
+    plan = Plan()
+    assert (given["workers"], given["gateways"], given["doctors"]) == (plan.workers, plan.gateways, plan.doctors)
+    assert (given["image"], given["broker_image"], given["name"]) == (plan.image, plan.broker_image, plan.name)
+    assert given["port"] == plan.port
+
+
+def test_the_page_on_deployment_shows_commands_that_are_taken() -> None:
+    commands = re.findall(r"^\./cauce (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [command.split()[1] for command in commands] == ["compose", "kubernetes"]
+    for command in commands:
+        parse(shlex.split(command))
+
+
+def test_the_page_on_deployment_knows_every_option() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    options = {name.replace("_", "-") for name in parse(["deploy", "compose"]).given}
+    assert [option for option in sorted(options) if f"`--{option}" not in page] == []
