@@ -58,11 +58,12 @@ def place(fabric: str, folder: Path, workers: int) -> Iterator[Place]:
     with ExitStack() as stack:
         pids: Sequence[int] = ()
         if fabric == "rabbitmq":
-            from cauce.broker.nodes import private_node
+            from cauce.broker.nodes import start
 
-            node = stack.enter_context(private_node(folder / "broker"))
-            pids = [node.pid]
-            options += ["--fabric", node.address]
+            nodes = start(folder / "broker")
+            stack.callback(nodes.stop)
+            pids = [pid for name in nodes.names if (pid := nodes.pid(name)) is not None]
+            options += ["--fabric", nodes.address]
         yield Place(fabric, stack.enter_context(serving("serve", folder / "service", options)), pids)
 
 

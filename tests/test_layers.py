@@ -12,11 +12,10 @@ import cauce
 
 LAYERS = (
     "cli",
-    "web",
     "gateway",
     "client",
-    "doctor",
     "chaos",
+    "doctor",
     "worker",
     "fabric",
     "wire",
@@ -26,6 +25,9 @@ LAYERS = (
     "sentiment",
     "scan",
     "native",
+    "deploy",
+    "broker",
+    "web",
     "errors",
 )
 """From top to bottom: a layer may import itself and those below it."""

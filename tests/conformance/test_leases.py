@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from cauce.fabric.contract import Fabric, Lease
-from tests.conformance.worlds import World
-
-
-def took(fabric: Fabric) -> Lease:
-    lease = fabric.take("j", "q")
-    assert lease is not None
-    return lease
+from cauce.fabric.contract import Fabric
+from tests.conformance.worlds import World, took
 
 
 def test_tasks_are_taken_in_the_order_of_their_offer(one: Fabric) -> None:
@@ -35,9 +29,7 @@ def test_queues_do_not_mix(one: Fabric) -> None:
     one.offer("j", "q", ["a"])
     one.offer("j", "r", ["a"])
     took(one).done()
-    lease = one.take("j", "r")
-    assert lease is not None
-    assert lease.task == "a"
+    assert took(one, queue="r").task == "a"
 
 
 def test_offering_again_changes_nothing(one: Fabric, other: Fabric) -> None:
@@ -122,3 +114,13 @@ def test_the_death_of_a_holder_frees_the_lease(one: Fabric, world: World) -> Non
     assert world.die_holding("j", "q") == ("a", 1)
     lease = took(one)
     assert (lease.task, lease.attempt) == ("a", 2)
+
+
+def test_a_lease_is_not_lost_while_it_is_held_nor_after_it_ended(one: Fabric) -> None:
+    one.offer("j", "q", ["a", "b"])
+    first, second = took(one), took(one)
+    assert not first.lost
+    first.done()
+    second.give_back()
+    assert not first.lost
+    assert not second.lost

@@ -76,6 +76,7 @@ def test_every_new_writer_is_seen_at_once(one: Fabric, world: World) -> None:
 def test_a_read_keeps_to_its_limit(one: Fabric, other: Fabric, limit_bytes: int) -> None:
     one.append("j", "log", data(0, *range(10), body=bytes(100)))
     other.append("j", "log", data(1, *range(10), body=bytes(30)))
+    one.catch_up("j", "log")
     position: Position = {}
     found: list[Record] = []
     while True:
@@ -126,15 +127,63 @@ def test_what_a_closed_process_has_said_stays(one: Fabric, other: Fabric) -> Non
     assert names(drain(other, "j", "log")[0]) == [(0, 1)]
 
 
-def test_writers_do_not_share_a_place_in_the_position(one: Fabric, world: World) -> None:
-    for producer in range(10):
-        world.process().append("j", "log", data(producer, 0))
-    assert len(drain(one, "j", "log")[1]) == 10
-
-
 def test_big_records_go_through_whole(one: Fabric, other: Fabric) -> None:
     big = record(Kind.DATA, 0, 1, bytes(range(256)) * (20 * 4096))
     assert len(big.body) == 20 << 20
     one.append("j", "log", [*data(0, 0), big, *data(0, 2)])
     found, _ = drain(other, "j", "log", limit_bytes=1000)
     assert found == [*data(0, 0), big, *data(0, 2)]
+
+
+def test_logs_of_a_shelf_are_read_each_by_itself(one: Fabric, other: Fabric) -> None:
+    for seq in range(5):
+        one.append("j", "shelf.a", data(0, seq))
+        other.append("j", "shelf.b", data(1, seq))
+        one.append("j", "shelf.a.b", data(2, seq))
+    for fabric in (one, other):
+        for producer, log in enumerate(("shelf.a", "shelf.b", "shelf.a.b")):
+            assert names(drain(fabric, "j", log)[0]) == [(producer, seq) for seq in range(5)]
+    assert drain(other, "j", "shelf.c") == ([], {})
+
+
+def test_several_logs_are_appended_to_at_once(one: Fabric, other: Fabric) -> None:
+    one.append_all(
+        "j", [("a", data(0, 1)), ("s.b", data(0, 2, 3)), ("a", data(0, 4)), ("s.c", []), ("s.b", data(0, 5))]
+    )
+    assert [each.seq for each in drain(other, "j", "a")[0]] == [1, 4]
+    assert [each.seq for each in drain(other, "j", "s.b")[0]] == [2, 3, 5]
+    assert drain(other, "j", "s.c")[0] == []
+
+
+def test_one_sees_at_once_what_one_has_said_and_all_before_it(one: Fabric, other: Fabric) -> None:
+    position: Position = {}
+    for seq in range(20):
+        other.append("j", "log", data(1, seq))
+        one.append("j", "log", data(0, seq))
+        found: list[Record] = []
+        while (batch := one.read("j", "log", position, 1 << 20)).position != position:
+            found += batch.records
+            position = batch.position
+        assert names(found) == [(0, seq), (1, seq)]
+
+
+def test_catching_up_shows_what_others_have_said(one: Fabric, other: Fabric) -> None:
+    for seq in range(20):
+        one.append("j", "log", data(0, seq))
+        other.catch_up("j", "log")
+        assert other.read("j", "log", {}, 1 << 20).records
+    other.catch_up("j", "never-written")
+    other.catch_up("unknown", "log")
+    assert other.read("j", "never-written", {}, 100).position == {}
+
+
+def test_what_was_read_once_can_be_read_again(one: Fabric, other: Fabric) -> None:
+    """From any position that was given out, at once and without catching up."""
+    one.append("j", "log", data(0, *range(10)))
+    seen: list[Position] = [{}]
+    other.catch_up("j", "log")
+    while (batch := other.read("j", "log", seen[-1], 1)).position != seen[-1]:
+        seen.append(batch.position)
+    assert len(seen) == 11
+    for seq in (0, 9, 4, 5, 1):
+        assert [each.seq for each in other.read("j", "log", seen[seq], 1).records] == [seq]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Protocol
 
-from cauce.fabric.contract import Fabric, Position
+from cauce.fabric.address import open_fabric
+from cauce.fabric.contract import Fabric, Lease, Position
 from cauce.fabric.files import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.wire.records import Kind, Record, record
-from tests.fabric.children import Child, take
+from tests.fabric.children import Child, take, take_surely
+from tests.fabric.rabbit import in_own_namespace, remove_namespace
 
 
 class World(Protocol):
@@ -64,17 +66,59 @@ class FilesWorld:
             fabric.close()
 
 
-WORLDS: dict[str, Callable[[Path], World]] = {"memory": MemoryWorld, "files": FilesWorld}
+class RabbitWorld:
+    """A namespace of its own on a broker that other tests use as well."""
+
+    def __init__(self, broker: str) -> None:
+        self._address = in_own_namespace(broker)
+        self._fabrics: list[Fabric] = []
+
+    def process(self) -> Fabric:
+        self._fabrics.append(open_fabric(self._address))
+        return self._fabrics[-1]
+
+    def die_holding(self, job: str, queue: str) -> tuple[str, int]:
+        child = Child(self._address)
+        taken = child.ask(take_surely, job, queue)
+        assert self.process().take(job, queue) is None
+        child.kill()
+        return taken
+
+    def close(self) -> None:
+        for fabric in self._fabrics:
+            fabric.close()
+        remove_namespace(self._address)
+
+
+WORLDS = ("memory", "files", "rabbitmq")
 
 
 def data(producer: int, *seqs: int, body: bytes = b"x") -> list[Record]:
     return [record(Kind.DATA, producer, seq, body) for seq in seqs]
 
 
+_PATIENCE_S = 20.0
+
+
+def took(fabric: Fabric, job: str = "j", queue: str = "q") -> Lease:
+    """What one has offered or given back, another gets at once, or as soon as it has heard of it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while (lease := fabric.take(job, queue)) is None:
+        assert time.monotonic() < deadline, "nothing to take"
+        time.sleep(0.002)
+    return lease
+
+
+def jobs_seen_by(fabric: Fabric) -> list[str]:
+    fabric.catch_up()
+    return fabric.jobs()
+
+
 def drain(
     fabric: Fabric, job: str, log: str, position: Position | None = None, limit_bytes: int = 1 << 20
 ) -> tuple[list[Record], Position]:
     """All there is from a position on, and the position behind it."""
+    fabric.catch_up(job, log)
     at = position or {}
     found: list[Record] = []
     while True:

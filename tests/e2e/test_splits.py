@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import random
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -45,6 +47,7 @@ class Shuffled:
 def folder(dataset: str, seed: int) -> tuple[Path, dict[str, bytes]]:
     """A messy folder and the oracle's answers to it, made once in a test process."""
     data = Path(mkdtemp(prefix=f"cauce-{dataset}-"))
+    atexit.register(shutil.rmtree, data, ignore_errors=True)
     messy(dataset, data, seed, ROWS[dataset])
     return data, answer(dataset, data)
 

@@ -1,4 +1,4 @@
-"""Real processes beside the test's own: they do what they are told on a files fabric, and can be killed."""
+"""Real processes beside the test's own: they do what they are told on a fabric, and can be killed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import multiprocessing
 import os
 import resource
 import signal
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from cauce.errors import FabricFull
-from cauce.fabric.files import FilesFabric
-from cauce.fabric.files_lease import FilesLease
+from cauce.fabric.address import open_fabric
+from cauce.fabric.contract import Fabric, Lease
 from cauce.wire.records import Kind, record
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -22,12 +23,12 @@ _PATIENCE_S = 60.0
 P = ParamSpec("P")
 T = TypeVar("T")
 
-held: list[FilesLease] = []
+held: list[Lease] = []
 """In a child: the leases it has taken."""
 
 
-def _serve(root: Path, pipe: Connection) -> None:
-    fabric = FilesFabric(root)
+def _serve(address: str, pipe: Connection) -> None:
+    fabric = open_fabric(address)
     while (asked := pipe.recv()) is not None:
         function, args = asked
         pipe.send(function(fabric, *args))
@@ -36,20 +37,20 @@ def _serve(root: Path, pipe: Connection) -> None:
 class Child:
     """It is asked to run functions of this module; the first argument of each is its own fabric."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, address: Path | str) -> None:
         self._pipe, far = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_serve, args=(root, far), daemon=True)
+        self._process = _SPAWN.Process(target=_serve, args=(str(address), far), daemon=True)
         self._process.start()
         far.close()
 
-    def tell(self, function: Callable[Concatenate[FilesFabric, P], object], *args: P.args, **_: P.kwargs) -> None:
+    def tell(self, function: Callable[Concatenate[Fabric, P], object], *args: P.args, **_: P.kwargs) -> None:
         self._pipe.send((function, args))
 
     def answer(self) -> object:
         assert self._pipe.poll(_PATIENCE_S), "the child does not answer"
         return self._pipe.recv()
 
-    def ask(self, function: Callable[Concatenate[FilesFabric, P], T], *args: P.args, **_: P.kwargs) -> T:
+    def ask(self, function: Callable[Concatenate[Fabric, P], T], *args: P.args, **_: P.kwargs) -> T:
         self._pipe.send((function, args))
         return cast(T, self.answer())
 
@@ -66,11 +67,11 @@ class Child:
         self._pipe.close()
 
 
-def ready(fabric: FilesFabric) -> int:
+def ready(fabric: Fabric) -> int:
     return os.getpid()
 
 
-def take(fabric: FilesFabric, job: str, queue: str) -> tuple[str, int] | None:
+def take(fabric: Fabric, job: str, queue: str) -> tuple[str, int] | None:
     lease = fabric.take(job, queue)
     if lease is None:
         return None
@@ -78,13 +79,22 @@ def take(fabric: FilesFabric, job: str, queue: str) -> tuple[str, int] | None:
     return lease.task, lease.attempt
 
 
-def take_all(fabric: FilesFabric, job: str, queue: str) -> list[str]:
+def take_surely(fabric: Fabric, job: str, queue: str) -> tuple[str, int]:
+    """The same where it may take a moment until there is something to take."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while (taken := take(fabric, job, queue)) is None:
+        assert time.monotonic() < deadline, "nothing to take"
+        time.sleep(0.002)
+    return taken
+
+
+def take_all(fabric: Fabric, job: str, queue: str) -> list[str]:
     while take(fabric, job, queue):
         pass
     return [lease.task for lease in held]
 
 
-def finish_all(fabric: FilesFabric, job: str, queue: str) -> list[tuple[str, int]]:
+def finish_all(fabric: Fabric, job: str, queue: str) -> list[tuple[str, int]]:
     finished = []
     while (lease := fabric.take(job, queue)) is not None:
         finished.append((lease.task, lease.attempt))
@@ -92,12 +102,12 @@ def finish_all(fabric: FilesFabric, job: str, queue: str) -> list[tuple[str, int
     return finished
 
 
-def append(fabric: FilesFabric, job: str, log: str, producer: int, count: int) -> None:
+def append(fabric: Fabric, job: str, log: str, producer: int, count: int) -> None:
     for seq in range(count):
         fabric.append(job, log, [record(Kind.DATA, producer, seq, bytes([seq % 256]) * (seq % 3000))])
 
 
-def append_before_and_after_fork(fabric: FilesFabric, job: str, log: str) -> None:
+def append_before_and_after_fork(fabric: Fabric, job: str, log: str) -> None:
     append(fabric, job, log, 0, 1)
     pid = os.fork()
     append(fabric, job, log, 1 if pid == 0 else 2, 1)
@@ -106,7 +116,7 @@ def append_before_and_after_fork(fabric: FilesFabric, job: str, log: str) -> Non
     os.waitpid(pid, 0)
 
 
-def fork_one_that_stays(fabric: FilesFabric) -> int:
+def fork_one_that_stays(fabric: Fabric) -> int:
     """Returns its pid; it does nothing until it is killed."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -118,7 +128,7 @@ def fork_one_that_stays(fabric: FilesFabric) -> int:
     return pid
 
 
-def end_leases_in_a_fork(fabric: FilesFabric) -> None:
+def end_leases_in_a_fork(fabric: Fabric) -> None:
     pid = os.fork()
     if pid == 0:
         for lease in held:
@@ -128,7 +138,7 @@ def end_leases_in_a_fork(fabric: FilesFabric) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
-def fill_up(fabric: FilesFabric, job: str, log: str, limit_bytes: int) -> tuple[int, str]:
+def fill_up(fabric: Fabric, job: str, log: str, limit_bytes: int) -> tuple[int, str]:
     """Appends until no file may grow any more; returns how many records were confirmed, and what the error said.
     Then there is room again, and one more is appended."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

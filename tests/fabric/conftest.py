@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from cauce.broker.nodes import Nodes
+from cauce.fabric.address import parse
 from cauce.fabric.files import FilesFabric
+from cauce.fabric.rabbitmq import RabbitFabric
 from tests.fabric.children import Child, ready
+from tests.fabric.proxy import Proxy
+from tests.fabric.rabbit import in_own_namespace, remove_namespace
 
 
 @pytest.fixture
@@ -32,3 +37,32 @@ def child(tmp_path: Path) -> Iterator[Callable[[], Child]]:
     yield start
     for each in started:
         each.stop()
+
+
+@pytest.fixture
+def namespace(broker: Nodes) -> Iterator[str]:
+    """The address of a namespace of one's own on the shared broker; nothing of it is left afterwards."""
+    address = in_own_namespace(broker.address)
+    yield address
+    remove_namespace(address)
+
+
+@pytest.fixture
+def rabbit(namespace: str) -> Iterator[Callable[[], RabbitFabric]]:
+    """Opens fabrics on that namespace."""
+    opened: list[RabbitFabric] = []
+
+    def start() -> RabbitFabric:
+        opened.append(RabbitFabric(parse(namespace)))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def proxy(namespace: str) -> Iterator[Proxy]:
+    made = Proxy(*parse(namespace).servers[0])
+    yield made
+    made.close()

@@ -11,7 +11,7 @@ import pytest
 from cauce.fabric.contract import Fabric, Position
 from cauce.fabric.files import FilesFabric
 from cauce.wire.records import Kind, Record, record
-from tests.conformance.worlds import drain, names
+from tests.conformance.worlds import data, drain, names
 from tests.fabric.children import Child, append, append_before_and_after_fork
 from tests.fabric.segments import RECORDS, segments
 
@@ -62,6 +62,13 @@ def test_a_forked_child_has_a_segment_of_its_own(
     found, position = drain(fabric, "j", "log")
     assert names(found) == [(0, 0), (1, 0), (2, 0)]
     assert len(position) == len(segments(tmp_path)) == 2
+
+
+def test_writers_do_not_share_a_place_in_the_position(fabric: FilesFabric, tmp_path: Path) -> None:
+    fabric.create_job("j", b"")
+    for producer in range(10):
+        FilesFabric(tmp_path).append("j", "log", data(producer, 0))
+    assert len(drain(fabric, "j", "log")[1]) == 10
 
 
 def test_one_process_writes_one_segment_of_a_log(fabric: FilesFabric, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ OPTIONS = [
     "--request-timeout",
     "30",
     "--exclude-path-regex",
-    "events",
+    "events|live",
 ]
 """A stream of events has no end while its job has none."""
 

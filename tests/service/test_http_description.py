@@ -55,8 +55,8 @@ def test_numbers_can_be_read(service: Running, done: str) -> None:
         "the end of a job is counted",
         lambda: "done" in {sample.labels["event"] for sample in counted()["cauce_job_events"].samples},
     )
+    until("the job is counted", lambda: counted()["cauce_jobs"].samples[0].value >= 1)
     found = counted()
-    assert found["cauce_jobs"].samples[0].value >= 1
     assert sum(sample.value for sample in found["cauce_parts"].samples) >= 2
     assert sum(sample.value for sample in found["cauce_received_bytes"].samples) > 100_000
     events = {sample.labels["event"]: sample.value for sample in found["cauce_job_events"].samples}

@@ -38,7 +38,9 @@ def test_an_id_that_cannot_be_is_refused(service: Running, job: str) -> None:
     assert service.create(job).what == (422, "bad-request")
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/jobs/", "/v1/jobs/a/", "/v1/jobs/a/b", "/v1/jobs/a%2Fb", "/v2/jobs"])
+@pytest.mark.parametrize(
+    "path", ["/assets/x/nothing", "/v1", "/v1/jobs/", "/v1/jobs/a/", "/v1/jobs/a/b", "/v1/jobs/a%2Fb", "/v2/jobs"]
+)
 def test_a_path_that_is_not_there_is_not_found(service: Running, path: str) -> None:
     assert service.get(path).what == (404, "not-found")
 

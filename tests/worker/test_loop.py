@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -12,12 +13,13 @@ from cauce.fabric.memory import MemoryFabric, Store
 from cauce.plan import INTEGER, TEXT, Dataset, Integer, Relation, Table, Text, count
 from cauce.plan.physical import Plan
 from cauce.wire.manifest import Manifest
+from cauce.wire.service import SERVICE
 from cauce.worker.client import Collect, Upload, create
 from cauce.worker.job import Memory, Prepared, prepare
 from cauce.worker.loop import Ending, Worker, ending_of
 from cauce.worker.raw import dump_part
 from cauce.worker.tasks import FoldTask, Step
-from cauce.worker.topology import JOB_LOG, SERVICE, Topology
+from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
 
 
 def spoil(values: pl.Series) -> pl.Series:
@@ -269,3 +271,24 @@ def test_it_is_read_even_if_another_job_keeps_the_worker_busy(tmp_path: Path) ->
         worker.step()
     assert not cluster.done("large")
     assert reported(cluster, "job") > 5
+
+
+def test_a_task_whose_lease_is_lost_is_dropped_before_its_next_step(tmp_path: Path) -> None:
+    cluster = Cluster()
+    cluster.add("job", shop(tmp_path / "job", 400))
+    fabric, other = MemoryFabric(cluster.store), MemoryFabric(cluster.store)
+    worker = Worker(fabric, plans=cluster.plans)
+    for _ in range(20):
+        worker.step()
+    assert worker.held()
+    before = reported(cluster, "job")
+    cluster.store.release(fabric)
+    taken = [lease for queue in (SOURCES, FOLDS) for lease in iter(partial(other.take, "job", queue), None)]
+    for _ in range(20):
+        worker.step()
+    assert not worker.held()
+    assert reported(cluster, "job") == before
+    for lease in taken:
+        lease.give_back()
+    run_until(worker, cluster, "job")
+    assert cluster.rows("job") == [("tea", 400)]

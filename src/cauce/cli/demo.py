@@ -1,9 +1,11 @@
-"""`cauce demo`: small data for the four datasets, all nineteen queries, and their answers."""
+"""`cauce demo`: small data for the four datasets, all nineteen queries and answers; with `--serve` the service too."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+
+import typer
 
 from cauce.cli.generate import generate_with_bar
 from cauce.cli.main import cores
@@ -16,6 +18,18 @@ FLIGHTS_SHARE = 0.1
 
 
 def demo_command(out: Path, scale: float, seed: int) -> None:
+    seconds = answer_all(out, scale, seed)
+    console.print(
+        f"Nineteen queries answered in {seconds:.0f} s. Data in {out / 'data'}/, answers in {out / 'answers'}/."
+    )
+    console.print(
+        "Next: ./cauce demo --serve, ./cauce explain books, ./cauce run books --data YOUR_FOLDER --out answers",
+        soft_wrap=True,
+    )
+
+
+def answer_all(out: Path, scale: float, seed: int) -> float:
+    """Makes the data and answers every query; the seconds that it took."""
     check_out(out)
     started = time.monotonic()
     for dataset in BUILT_IN:
@@ -24,11 +38,12 @@ def demo_command(out: Path, scale: float, seed: int) -> None:
         generate_with_bar(dataset, data, scale * (FLIGHTS_SHARE if dataset == "flights" else 1), seed)
         run_command(dataset, data, out / "answers" / dataset, [], "csv", cores(), cores(), "", [])
         console.print()
-    seconds = time.monotonic() - started
-    console.print(
-        f"Nineteen queries answered in {seconds:.0f} s. Data in {out / 'data'}/, answers in {out / 'answers'}/."
-    )
-    console.print(
-        "Next: ./cauce datasets, ./cauce explain books, ./cauce run books --data YOUR_FOLDER --out answers",
-        soft_wrap=True,
-    )
+    return time.monotonic() - started
+
+
+def demo_serve_command(out: Path, scale: float, seed: int, port: int, kill_every_s: float) -> None:
+    from cauce.cli.demo_service import serve_demo
+
+    answer_all(out, scale, seed)
+    if not serve_demo(out, port, kill_every_s, seed):
+        raise typer.Exit(1)

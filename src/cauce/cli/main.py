@@ -14,7 +14,9 @@ import typer
 from cauce import __version__
 from cauce.cli.broker import app as broker_app
 from cauce.cli.chaos import app as chaos_app
+from cauce.cli.cluster import register as register_cluster
 from cauce.cli.deploy import app as deploy_app
+from cauce.cli.options import FabricOption
 from cauce.cli.output import fail, warn
 from cauce.cli.serve import register as register_serve
 from cauce.cli.service import register as register_service
@@ -94,6 +96,7 @@ def run(
         bool, typer.Option(help="note what is done, so that a dead worker's lane goes on where it was")
     ] = True,
     attempts: Annotated[int, typer.Option(help="deaths of workers on one part before the job is given up", min=1)] = 3,
+    fabric: FabricOption = "",
 ) -> None:
     """Answer queries over the files in a folder. Run again after a kill, it goes on where it was."""
     from cauce.cli.run import run_command
@@ -113,6 +116,7 @@ def run(
         part_bytes,
         journal,
         attempts,
+        fabric,
     )
 
 
@@ -160,15 +164,24 @@ def demo(
     out: Annotated[Path, typer.Option(help="folder for data and answers")] = Path("demo"),
     scale: Annotated[float, typer.Option(help="share of the real files' size", min=0.0005, max=1.0)] = 0.002,
     seed: Annotated[int, typer.Option(min=0)] = 7,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="then serve: dashboard, clients, and a kill every few seconds")
+    ] = False,
+    port: Annotated[int, typer.Option(help="of the service (0: any free one)", min=0, max=65535)] = 8080,
+    kill_every: Annotated[float, typer.Option(help="seconds between kills (0: none)", min=0.0)] = 5.0,
 ) -> None:
     """Make small data for the four datasets and answer all nineteen queries."""
-    from cauce.cli.demo import demo_command
+    from cauce.cli.demo import demo_command, demo_serve_command
 
-    demo_command(out, scale, seed)
+    if serve:
+        demo_serve_command(out, scale, seed, port, kill_every)
+    else:
+        demo_command(out, scale, seed)
 
 
 register_serve(app)
 register_service(app)
+register_cluster(app)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

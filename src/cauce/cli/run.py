@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,9 @@ from typing import TYPE_CHECKING
 from cauce.cli.output import answer_table, check_out, console, format_of, size, warn
 from cauce.cli.progress import Bars
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed, UnknownName, UsageError
+from cauce.fabric.address import parse
 from cauce.fabric.contract import Durability
+from cauce.fabric.private import private, remove_private
 from cauce.wire import REJECTS, Format
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
@@ -44,6 +48,7 @@ def run_command(
     part_bytes: int = 0,
     journal: bool = True,
     attempts: int = 3,
+    fabric: str = "",
 ) -> None:
     started = time.monotonic()
     check_out(out)
@@ -58,8 +63,11 @@ def run_command(
     gc.freeze()
     gc.enable()
 
+    if fabric:
+        parse(fabric)
     folder = WorkFolder(work or out)
-    crew = Crew(f"files:{folder.path}", workers, durability, journal, attempts, fork=True)
+    address = _place_of(fabric, folder)
+    crew = Crew(address, workers, durability, journal, attempts, fork=True)
     crew.start()
     try:
         with _stops_as_interrupt():
@@ -69,14 +77,14 @@ def run_command(
     except UsageError:
         crew.kill()
         if folder.fresh:
-            folder.remove()
+            _remove(folder, address)
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
         raise
     except (JobFailed, CorruptRecord):
         # Its end is known: there is nothing to go on with.
         crew.kill()
-        folder.remove()
+        _remove(folder, address)
         raise
     except KeyboardInterrupt:
         crew.stop()
@@ -85,7 +93,7 @@ def run_command(
     else:
         crew.kill()
         # Before the lock is let go: another run could be in the folder as soon as it is free.
-        folder.remove()
+        _remove(folder, address)
     finally:
         crew.kill()
         folder.close()
@@ -102,6 +110,19 @@ def run_command(
     if sink.reject_spool.count:
         rows = sink.reject_spool.count
         warn(f"{rows:,} reject{'s' * (rows != 1)}: see {out / REJECTS}")
+
+
+def _place_of(fabric: str, folder: WorkFolder) -> str:
+    """Where the run keeps its logs: in its folder, or in a corner of the broker that bears the folder's name."""
+    if not fabric:
+        return f"files:{folder.path}"
+    named = f"{socket.gethostname()} {folder.path}"
+    return private(fabric, f"run-{hashlib.sha256(named.encode()).hexdigest()[:16]}")
+
+
+def _remove(folder: WorkFolder, address: str) -> None:
+    remove_private(address)
+    folder.remove()
 
 
 def _answer(

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cauce.cli.output import warn
+from cauce.cli.options import FabricOption
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
-    from cauce.gateway.process import Place
-    from cauce.gateway.settings import GatewaySettings
+    from cauce.cli.bodies import Launching
 
 DirOption = Annotated[Path, typer.Option("--dir", help="folder that holds the service's jobs and tokens")]
 HostOption = Annotated[str, typer.Option(help="address to listen on; beyond this machine a token is needed")]
@@ -39,6 +37,19 @@ LimitOption = Annotated[
 ]
 PowerOption = Annotated[bool, typer.Option("--power-safe", help="survive a loss of power too, not only kills")]
 
+AttemptsOption = Annotated[int, typer.Option(help="deaths of workers on one part before its job is given up", min=1)]
+TimingOption = Annotated[
+    list[str] | None,
+    typer.Option("--timing", help="a time of the doctors, such as hung=60; repeatable, a wrong one lists all"),
+]
+NameOption = Annotated[str, typer.Option(help="its name in the cluster, such as worker-1@b", show_default=False)]
+IncarnationOption = Annotated[str, typer.Option(hidden=True)]
+RestartsOption = Annotated[int, typer.Option(hidden=True)]
+DoctorsOption = Annotated[
+    str, typer.Option(help="addresses of the doctors that watch it", metavar="HOST:PORT,…", show_default=False)
+]
+KeyFileOption = Annotated[Path | None, typer.Option(help="file with the cluster's key", show_default=False)]
+
 token_app = typer.Typer(help="Who may use the service.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -55,7 +66,12 @@ def serve(
     workers: Annotated[
         int | None, typer.Option(help="worker processes (default: the cores)", min=0, max=256, show_default=False)
     ] = None,
-    gateways: Annotated[int, typer.Option(help="gateway processes on the port", min=1, max=64)] = 2,
+    gateways: Annotated[
+        int | None, typer.Option(help="gateway processes on the port (default: 2)", min=1, max=64, show_default=False)
+    ] = None,
+    doctors: Annotated[
+        int | None, typer.Option(help="doctor processes (default: 3)", min=1, max=9, show_default=False)
+    ] = None,
     tokens: TokensOption = None,
     tls_cert: CertOption = None,
     tls_key: KeyOption = None,
@@ -63,24 +79,28 @@ def serve(
     allow_files: FilesOption = None,
     limit: LimitOption = None,
     power_safe: PowerOption = False,
+    fabric: FabricOption = "",
+    detach: Annotated[bool, typer.Option("--detach", help="return when all is ready; cauce stop ends it")] = False,
+    watch: Annotated[
+        str | None, typer.Option(help="star: the leader watches all; ring: each its neighbour", metavar="HOW")
+    ] = None,
+    attempts: AttemptsOption = 3,
+    timing: TimingOption = None,
+    cluster: Annotated[
+        Path | None, typer.Option(help="file cluster.toml with numbers of processes and times", show_default=False)
+    ] = None,
 ) -> None:
-    """Serve many clients over HTTP: gateways and workers, until SIGTERM or Ctrl-C."""
-    count = cores() if workers is None else workers
-    _one_thread_each()
-    # Read when the metrics are loaded: gateways that share a port count in one place.
-    metrics = dir / "metrics"
-    _make_folder(metrics, fresh=True)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
-    from cauce.gateway.process import Place
-    from cauce.gateway.supervisor import Supervisor
-    from cauce.worker.nursery import make_ready
+    """Serve many clients over HTTP: gateways, workers, and doctors that bring back whatever dies. Ends at SIGTERM."""
+    from cauce.cli.bodies import METRICS, prepare
 
-    place = Place(host, port, tls_cert, tls_key)
-    settings = _settings(place, dir, tokens, dataset or [], allow_files or [], limit or [], count, power_safe)
-    make_ready()
-    code = Supervisor(settings, place, gateways, count, _say_ready).run()
-    shutil.rmtree(metrics, ignore_errors=True)
-    raise typer.Exit(code)
+    prepare(dir.resolve())
+    _make_folder(dir / METRICS, fresh=True)
+    from cauce.cli.serving import Serving
+    from cauce.cli.starting import Wanted, with_file
+
+    given = _launching(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts)
+    wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or []), cluster)
+    raise typer.Exit(Serving(dir, given, wanted, _say_ready).run(detach=detach))
 
 
 def gateway(
@@ -94,15 +114,50 @@ def gateway(
     allow_files: FilesOption = None,
     limit: LimitOption = None,
     power_safe: PowerOption = False,
+    fabric: FabricOption = "",
+    name: NameOption = "",
+    incarnation: IncarnationOption = "",
+    restarts: RestartsOption = 0,
+    doctors: DoctorsOption = "",
+    key_file: KeyFileOption = None,
 ) -> None:
     """Run one gateway, without workers: several of them, and workers elsewhere, may share a folder."""
-    _one_thread_each()
-    _make_folder(dir)
-    from cauce.gateway.process import Place, run_gateway
+    from cauce.cli.alone import Calling, gateway_alone
 
-    place = Place(host, port, tls_cert, tls_key)
-    settings = _settings(place, dir, tokens, dataset or [], allow_files or [], limit or [], cores(), power_safe)
-    raise typer.Exit(run_gateway(settings, place, place.bind(), _say_ready))
+    calling = Calling("gateway", dir, name, incarnation, restarts, doctors, key_file)
+    given = _launching(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric)
+    raise typer.Exit(gateway_alone(calling, given, _say_ready))
+
+
+def _launching(
+    host: str,
+    port: int,
+    tokens: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    dataset: list[Path] | None,
+    allow_files: list[Path] | None,
+    limit: list[str] | None,
+    power_safe: bool,
+    fabric: str,
+    attempts: int = 3,
+) -> Launching:
+    from cauce.cli.bodies import Launching
+
+    return Launching(
+        host,
+        port,
+        tls_cert=str(tls_cert or ""),
+        tls_key=str(tls_key or ""),
+        tokens=str(tokens or ""),
+        datasets=[str(each) for each in dataset or []],
+        allow_files=[str(each) for each in allow_files or []],
+        limits=limit or [],
+        power_safe=power_safe,
+        fabric=fabric,
+        lanes=cores(),
+        attempts=attempts,
+    )
 
 
 @token_app.command("create")
@@ -137,71 +192,8 @@ def token_remove(name: Annotated[str, typer.Argument(help="whose token it is")],
     remove_token(dir / FILE, name)
 
 
-def _settings(
-    place: Place,
-    folder: Path,
-    tokens: Path | None,
-    datasets: list[Path],
-    allowed: list[Path],
-    limits: list[str],
-    workers: int,
-    power_safe: bool,
-) -> GatewaySettings:
-    from cauce.gateway.jobs import register as register_datasets
-    from cauce.gateway.limits import ServiceLimits
-    from cauce.gateway.process import needs_token
-    from cauce.gateway.settings import GatewaySettings
-    from cauce.gateway.tokens import FILE, read_tokens
-
-    place.check()
-    for each in allowed:
-        if not each.is_dir():
-            raise UsageError(f"--allow-files {each} is no folder")
-    # Before anything is started: a dataset that cannot be used, a port that is taken, an address that is not ours.
-    register_datasets(datasets)
-    with place.bind() as bound:
-        remote = needs_token(bound)
-    file = tokens or folder / FILE
-    if not read_tokens(file) and remote:
-        warn(f"nobody has a token for {place.host} yet: make one with cauce token create NAME --dir {folder}")
-    references = tuple(each.resolve() for each in allowed)
-    settings = GatewaySettings(
-        folder.resolve(),
-        file.resolve(),
-        remote,
-        ServiceLimits(references=references, lanes=max(workers, 1), partitions=max(workers, 1)),
-        tuple(each.resolve() for each in datasets),
-        "power" if power_safe else "process",
-    )
-    return _limited(settings, limits)
-
-
-def _limited(settings: GatewaySettings, given: list[str]) -> GatewaySettings:
-    """With limits given as NAME=NUMBER, those of the jobs and those of a gateway itself."""
-    of_jobs, own = ({name: value for name, value in vars(each).items() if type(value) in (int, float)}
-                    for each in (settings.limits, settings))  # fmt: skip
-    for text in given:
-        name, _, value = text.partition("=")
-        place = of_jobs if name in of_jobs else own
-        try:
-            number = type(place[name])(value)
-        except (KeyError, ValueError):
-            known = ", ".join(f"{name}={value:g}" for name, value in sorted({**of_jobs, **own}.items()))
-            raise UsageError(f"--limit {text} is none; limits are numbers, as in {known}") from None
-        if not number >= 1:
-            raise UsageError(f"--limit {text} is too low: it must be 1 at least")
-        place[name] = number
-    return replace(settings, limits=replace(settings.limits, **of_jobs), **own)
-
-
 def cores() -> int:
     return os.cpu_count() or 1
-
-
-def _one_thread_each() -> None:
-    """The processes are the parallelism. Read when the libraries load."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ["POLARS_MAX_THREADS"] = "1"
 
 
 def _make_folder(folder: Path, *, fresh: bool = False) -> None:

@@ -49,8 +49,23 @@ def jobs(gateway: Gateways = None, token: Token = "", ca: Ca = "", json: Json = 
     jobs_command(service(gateway, token, ca), json)
 
 
-def status(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca = "", json: Json = False) -> None:
-    """Show how far a job is."""
+def status(
+    job: Annotated[str, typer.Argument(help="a job's id; without one, the processes of the service are shown")] = "",
+    dir: Annotated[
+        Path | None, typer.Option("--dir", help="folder of the service; without it a gateway is asked")
+    ] = None,
+    gateway: Gateways = None,
+    token: Token = "",
+    ca: Ca = "",
+    json: Json = False,
+) -> None:
+    """Show how far a job is, or how the processes of the service are."""
+    if not job:
+        from cauce.cli.operating import source
+        from cauce.cli.operating import status_command as processes_command
+
+        processes_command(source(dir, gateway, token, ca), json)
+        return
     from cauce.cli.jobs import service, status_command
 
     status_command(service(gateway, token, ca), job, json)

@@ -18,6 +18,9 @@ Durability = Literal["process", "power"]
 Position = dict[str, int]
 """How far a log has been read, in the fabric's own terms. Empty is the beginning."""
 
+Saying = tuple[str, Sequence[Record]]
+"""A log, and what is to be said in it."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -40,12 +43,21 @@ class Lease(Protocol):
     def done(self) -> None:
         """The task is finished for ever: nobody gets the lease again."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether somebody else may hold it by now though we have ended it in neither way: what we held it with broke.
+        Going on does no harm, but is work done twice."""
+
     def give_back(self) -> None:
         """Somebody else may have it at once."""
 
 
 class Fabric(Protocol):
-    """Logs are named within a job and come into being with their first record."""
+    """Logs are named within a job and come into being with their first record.
+
+    What stands before the first dot of a log's name is its shelf. Logs of one shelf may be kept together, which is
+    cheaper to make and dearer to read alone. What others have said, or created, or deleted, may be seen a little
+    late; what this object has said itself, and all that stands before it in that log, is seen at once."""
 
     def create_job(self, job: str, manifest: bytes) -> bytes:
         """Registers a job, once; returns the manifest it was first created with."""
@@ -58,6 +70,13 @@ class Fabric(Protocol):
 
     def append(self, job: str, log: str, records: Sequence[Record]) -> None:
         """Returns when all records are in the log. If it raises, any of them may be in it or not."""
+
+    def append_all(self, job: str, sayings: Sequence[Saying]) -> None:
+        """Appends to several logs of a job, confirmed together. In each log its records keep their order."""
+
+    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
+        """What had been confirmed to anybody before this call is seen after it: jobs and manifests, or, where a job
+        and a log are given, the records of that log. For whoever is about to refuse something for being absent."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
         """Some records after a position (at least one, if there is one), without waiting for more."""

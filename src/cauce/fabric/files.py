@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
-from cauce.fabric.contract import Batch, Position
-from cauce.fabric.files_disk import Descriptors, check_name, told
+from cauce.fabric.contract import Batch, Position, Saying
+from cauce.fabric.files_disk import Descriptors, told
 from cauce.fabric.files_frames import frame_of
 from cauce.fabric.files_jobs import Identity, JobFolders
 from cauce.fabric.files_lease import FilesLease, LeaseQueue
 from cauce.fabric.files_log import LogReader, LogWriter
+from cauce.fabric.names import check_name
 from cauce.wire.records import Record
 
 _WRITING = 200
@@ -110,6 +111,13 @@ class FilesFabric:
                     self._forget(job)
                 elif not self._has_changed(held, job, problem):
                     raise told(problem, f"appending to log {log} of job {job}", held.folder) from problem
+
+    def append_all(self, job: str, sayings: Sequence[Saying]) -> None:
+        for log, records in sayings:
+            self.append(job, log, records)
+
+    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
+        """Whoever looks at a folder sees what is in it."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
         check_name("log", log)

@@ -1,4 +1,4 @@
-"""What the files fabric asks of the operating system: names, errors in our words, kept descriptors, cheap listings.
+"""What the files fabric asks of the operating system: errors in our words, kept descriptors, cheap listings.
 
 Nothing here knows what the files hold.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import secrets
 import time
 from collections import OrderedDict
 
 from cauce.errors import FabricError, FabricFull
-
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -30,16 +27,6 @@ _ADVICE = {
 _SETTLED_NS = 2_000_000_000
 """A folder may change twice within one tick of its clock, and the second change then leaves no trace in its time.
 Ticks are milliseconds on the usual file systems and two seconds on the coarsest."""
-
-
-def check_name(what: str, name: str) -> str:
-    """Names become names of files: nothing in them may lead elsewhere."""
-    if not _NAME.fullmatch(name):
-        raise FabricError(
-            f"{name!r} cannot name a {what}: use 1 to 100 letters, digits, dots, hyphens or underscores, "
-            "and no dot at the beginning"
-        )
-    return name
 
 
 def told(problem: OSError, doing: str, folder: str) -> FabricError:

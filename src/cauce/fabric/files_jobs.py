@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from cauce.errors import FabricError
-from cauce.fabric.files_disk import Descriptors, Listing, check_name, sync_folder, told, unique_name
+from cauce.fabric.files_disk import Descriptors, Listing, sync_folder, told, unique_name
+from cauce.fabric.names import check_name
 
 _TRIES = 100
 _STALE_S = 60.0

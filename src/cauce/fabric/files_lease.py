@@ -29,6 +29,11 @@ class FilesLease:
     def task(self) -> str:
         return _task_of(self._name)
 
+    @property
+    def lost(self) -> bool:
+        """Never while the file has its name: the kernel keeps the lock for as long as we live."""
+        return self._fd is not None and not os.fstat(self._fd).st_nlink
+
     def done(self) -> None:
         if self._fd is None:
             return

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cauce.fabric.contract import Batch, Position
+from cauce.fabric.contract import Batch, Position, Saying
 from cauce.wire.records import Record
 
 
@@ -88,17 +88,24 @@ class MemoryLease:
         self._fabric = fabric
         self._job = job
         self._key = key
+        self._ended = False
         self.attempt = attempt
 
     @property
     def task(self) -> str:
         return self._key[1]
 
+    @property
+    def lost(self) -> bool:
+        return not self._ended and not self._fabric._holds(self._job, self._key)
+
     def done(self) -> None:
         self._fabric._end_lease(self._job, self._key, finished=True)
+        self._ended = True
 
     def give_back(self) -> None:
         self._fabric._end_lease(self._job, self._key, finished=False)
+        self._ended = True
 
 
 class MemoryFabric:
@@ -130,6 +137,13 @@ class MemoryFabric:
             kept = self._faults.torn(where, len(records))
             held.logs.setdefault(log, {}).setdefault(self._writer, []).extend(records[:kept])
         self._faults.after("append", where)
+
+    def append_all(self, job: str, sayings: Sequence[Saying]) -> None:
+        for log, records in sayings:
+            self.append(job, log, records)
+
+    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
+        """There is one store, and all look at it."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
         where = f"{job}/{log}"
@@ -171,6 +185,10 @@ class MemoryFabric:
             self._faults.after("take", f"{job}/{queue}/{task}")
             return lease
         return None
+
+    def _holds(self, job: str, key: tuple[str, str]) -> bool:
+        held = self._store.jobs.get(job)
+        return held is not None and held.holders.get(key) is self
 
     def _end_lease(self, job: str, key: tuple[str, str], *, finished: bool) -> None:
         step = "done" if finished else "give back"

@@ -41,7 +41,12 @@ class Gateway:
         self._metrics = Metrics()
         datasets = register(settings.datasets)
         make = service_maker(
-            settings.folder, settings.address, settings.durability, settings.limits, datasets, self._tell
+            None if settings.fabric else settings.folder,
+            settings.address,
+            settings.durability,
+            settings.limits,
+            datasets,
+            self._tell,
         )
         self._pool: Pool[Service] = Pool(settings.threads, make)
         self._gate = Gate(settings.requests, settings.requests_per_owner)
@@ -54,6 +59,11 @@ class Gateway:
     def stop(self) -> None:
         """Every wait ends; what is at work is finished."""
         self._stopping.set()
+
+    def at_work(self) -> tuple[int, int, str]:
+        """Steps done, steps that wait, and what goes on, for people."""
+        number = self._gate.open
+        return self._pool.done, self._pool.waiting, f"{number} open request{'s' * (number != 1)}" if number else ""
 
     def app(self) -> ASGIApp:
         inner = Router(self.routes.all(), redirect_slashes=False, default=_nothing_here, lifespan=self._lifespan)
@@ -144,7 +154,7 @@ class Gateway:
         while not self._stopping.is_set():
             try:
                 await self._pool.run(lambda on: on.jobs.sweep(), "sweep")
-                self._metrics.jobs.set(await self._pool.run(Service.count, "sweep"))
+                self._metrics.show(await self._pool.run(lambda on: on.jobs.figures(), "sweep"))
             except CauceError as error:
                 self._log.warning("sweep failed", code=error.code, cause=str(error))
             except Exception:  # noqa: BLE001  (a gateway that no longer sweeps would fill the disk in silence)

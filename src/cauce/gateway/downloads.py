@@ -39,12 +39,14 @@ Cell = str | int | float | bool | list[str] | None
 
 
 class PageBody(msgspec.Struct, frozen=True):
-    """A page as JSON. `next` is the cursor of the following one; null when there is none and will be none."""
+    """A page as JSON. `next` is the cursor of the following one; null when there is none and will be none. `total` is
+    how many rows there are by now, in all pages."""
 
     columns: list[str]
     rows: list[list[Cell]]
     next: str | None
     complete: bool
+    total: int
 
 
 def page_json(page: ResultPage | RejectPage) -> bytes:
@@ -52,7 +54,7 @@ def page_json(page: ResultPage | RejectPage) -> bytes:
     frame = page.rows
     columns = [_values(frame[name]) for name in frame.columns]
     rows = cast(list[list[Cell]], list(zip(*columns, strict=True)))
-    return _encoder.encode(PageBody(frame.columns, rows, page.next, page.complete))
+    return _encoder.encode(PageBody(frame.columns, rows, page.next, page.complete, page.total))
 
 
 def _values(column: pl.Series) -> list[object]:

@@ -20,6 +20,7 @@ from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricError, FabricFull, UsageError
 from cauce.fabric.contract import Fabric
 from cauce.gateway.bodies import BodyCheck
+from cauce.gateway.catalogue import DatasetsBody, catalogue
 from cauce.gateway.ends import Ends, Tombstone
 from cauce.gateway.errors import (
     BadPart,
@@ -38,6 +39,9 @@ from cauce.gateway.errors import (
     TooManyJobs,
     Unavailable,
 )
+from cauce.gateway.figures import Figures, figures_of
+from cauce.gateway.graph import GraphBody, graph_of
+from cauce.gateway.hold_up import hold_up
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import (
     ENDED,
@@ -121,10 +125,10 @@ class Jobs:
         name = fabric_name(owner, job)
         wanted = self._plan(name, owner, request)
         with self._reaching():
-            standing = self._fabric.manifest(name)
+            standing = self._manifest(name)
             created = False
             if standing is None:
-                stone = self._ends.find(owner, job, self._clock())
+                stone = self._ends.find_surely(owner, job, self._clock())
                 if stone is not None:
                     return self._again(job, wanted, stone), False
                 self._check_room(owner)
@@ -140,7 +144,7 @@ class Jobs:
             if view.state not in ENDED:
                 offer_tasks(self._fabric, name, view.topology)
             # Cancelled by another gateway while we created it: the end stands.
-            stone = self._ends.find(owner, job, self._clock()) if created else None
+            stone = self._ends.find_surely(owner, job, self._clock()) if created else None
             if stone is not None:
                 self._fabric.delete_job(name)
                 return self._statuses.of_stone(stone), False
@@ -298,6 +302,9 @@ class Jobs:
                 if receipts.complete != parts:
                     raise CountDiffers(f"table {table} was completed with {receipts.complete} parts, not with {parts}")
                 return False
+            if receipts.missing(parts):
+                self._fabric.catch_up(view.name, receipts.log)
+                receipts.advance(self._fabric, view.name)
             self._check_count(receipts, table, parts)
             view.end.advance(self._fabric, view.name)
             if view.end.ending is not None:
@@ -346,7 +353,7 @@ class Jobs:
     def status(self, owner: str, job: str) -> JobStatus:
         with self._reaching():
             name = fabric_name(owner, job)
-            data = self._fabric.manifest(name)
+            data = self._manifest(name)
             if data is None:
                 return self._statuses.of_stone(self._stone(owner, job))
             return self._current(name, owner, job, data)
@@ -384,7 +391,7 @@ class Jobs:
             taken, behind = take(heights, lambda number: answer.page(self._fabric, view.name, number), place, limit)
             complete = answer.names.complete
             at_end = (complete or view.state in ENDED) and behind.number >= len(heights)
-            return ResultPage(pl.concat([rows, *taken]), None if at_end else str(behind), complete)
+            return ResultPage(pl.concat([rows, *taken]), None if at_end else str(behind), complete, sum(heights))
 
     def answer(self, owner: str, job: str, query: str) -> Answer:
         """A whole answer, page by page as it was written; TooEarly until it is complete."""
@@ -421,7 +428,7 @@ class Jobs:
             complete = all(log.names.complete for log in view.reports.values())
             at_end = (complete or view.state in ENDED) and behind.number >= len(places)
             rows = pl.concat([pl.DataFrame(schema=REJECT_SCHEMA), *taken])
-            return RejectPage(rows, None if at_end else str(behind), complete)
+            return RejectPage(rows, None if at_end else str(behind), complete, sum(heights))
 
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects as `cauce run` writes them to rejects.csv (header included); TooEarly until they are complete."""
@@ -454,7 +461,28 @@ class Jobs:
         if status.state != "running":
             return sentence(status)
         with self._reaching():
-            return f"job {job} is at work: {self._open(owner, job).waits_for()}"
+            view = self._open(owner, job)
+            view.history.advance(self._fabric, view.name)
+            return hold_up(view, graph_of(view, self._clock(), job), job)
+
+    def graph(self, owner: str, job: str) -> GraphBody:
+        """The job's plan at work, with the sentence that `why` says of it."""
+        with self._reaching():
+            view = self._open(owner, job)
+            self._refresh(view)
+            view.history.advance(self._fabric, view.name)
+            graph = graph_of(view, self._clock(), job)
+            running = view.state == "running"
+            said = hold_up(view, graph, job) if running else sentence(self._statuses.of_view(view))
+            return msgspec.structs.replace(graph, why=said)
+
+    def figures(self) -> Figures:
+        """All owners' jobs in numbers, as they stood when they were last looked at."""
+        with self._reaching():
+            return figures_of(self._all_views())
+
+    def datasets(self) -> DatasetsBody:
+        return catalogue(self._datasets)
 
     # Ends.
 
@@ -462,7 +490,7 @@ class Jobs:
         """Releases everything. Doing it again gives the same."""
         with self._reaching():
             name = fabric_name(owner, job)
-            data = self._fabric.manifest(name)
+            data = self._manifest(name)
             if data is None:
                 return self._statuses.of_stone(self._stone(owner, job))
             stone = self._bury(name, owner, job, data, "cancelled", "its client cancelled it")
@@ -530,7 +558,7 @@ class Jobs:
         return self._ends.find(owner, job, self._clock()) or stone
 
     def _stone(self, owner: str, job: str) -> Tombstone:
-        stone = self._ends.find(owner, job, self._clock())
+        stone = self._ends.find_surely(owner, job, self._clock())
         if stone is None:
             raise no_such_job(job)
         return stone
@@ -545,6 +573,9 @@ class Jobs:
             ending = Ending("done")
         if ending is None:
             return
+        if not view.complete:
+            # The end may be seen before what it is the end of.
+            view.catch_up(self._fabric)
         if not ending.at:
             view.note(self._fabric, msgspec.structs.replace(ending, at=self._clock()))
             self._trim(view)
@@ -564,7 +595,7 @@ class Jobs:
 
     def _open(self, owner: str, job: str) -> JobView:
         name = fabric_name(owner, job)
-        data = self._fabric.manifest(name)
+        data = self._manifest(name)
         if data is None:
             stone = self._stone(owner, job)
             raise JobOver(f"job {job} is {stone.state}: {stone.cause}; what it held is gone")
@@ -572,6 +603,14 @@ class Jobs:
         if view is None:
             raise JobOver(f"job {job} cannot be run: {self._statuses.of_unplanned(owner, job, data).cause}")
         return view
+
+    def _manifest(self, name: str) -> bytes | None:
+        """None if there is no such job, whichever gateway may have created it before we were asked."""
+        data = self._fabric.manifest(name)
+        if data is None:
+            self._fabric.catch_up()
+            data = self._fabric.manifest(name)
+        return data
 
     def _view(self, name: str, data: bytes) -> JobView | None:
         """What is known of the job that was created with this manifest; None if it cannot be planned here."""

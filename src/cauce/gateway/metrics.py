@@ -4,9 +4,13 @@ folder that the supervisor names in the environment."""
 from __future__ import annotations
 
 import os
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from cauce.gateway.figures import Figures
+from cauce.gateway.model import State
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Read when prometheus_client is loaded: to be set before."""
@@ -36,9 +40,25 @@ class Metrics:
         self.waiting = Gauge(
             "cauce_pool_waiting", "Steps that wait for a thread", registry=self._registry, multiprocess_mode="livesum"
         )
-        self.jobs = Gauge(
-            "cauce_jobs", "Jobs on the fabric", registry=self._registry, multiprocess_mode="livemostrecent"
-        )
+        self.jobs = self._latest("cauce_jobs", "Jobs on the fabric")
+        self._states = self._latest("cauce_jobs_in_state", "Jobs on the fabric by state", ("state",))
+        self._rows = self._latest("cauce_rows_read", "Rows read of the jobs on the fabric")
+        self._rejects = self._latest("cauce_rejects", "Rejects of the jobs on the fabric")
+        self._held = self._latest("cauce_held_bytes", "Bytes of parts held for open jobs")
+        self._backlog = self._latest("cauce_backlog_bytes", "Bytes of parts that wait to be read")
+
+    def _latest(self, name: str, said: str, labels: tuple[str, ...] = ()) -> Gauge:
+        """A number that every gateway sees alike: the latest look at it counts."""
+        return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="livemostrecent")
+
+    def show(self, figures: Figures) -> None:
+        self.jobs.set(figures.states.total())
+        for state in get_args(State):
+            self._states.labels(state).set(figures.states[state])
+        self._rows.set(figures.rows)
+        self._rejects.set(figures.rejects)
+        self._held.set(figures.held_bytes)
+        self._backlog.set(figures.waiting_bytes)
 
     def text(self) -> bytes:
         registry = self._registry

@@ -87,11 +87,12 @@ class Held(msgspec.Struct, frozen=True):
 @dataclass(frozen=True)
 class ResultPage:
     """Rows from a cursor on. `next` is None when there are no more and will be no more. `complete`: the whole answer
-    can be read by now."""
+    can be read by now. `total` are the rows that can be, before the cursor and behind it."""
 
     rows: pl.DataFrame
     next: str | None
     complete: bool
+    total: int
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class RejectPage:
     rows: pl.DataFrame
     next: str | None
     complete: bool
+    total: int
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from cauce.gateway.downloads import FORMS
 from cauce.gateway.headers import number
 from cauce.gateway.model import RejectPage, ResultPage
+from cauce.gateway.negotiate import choose
 from cauce.gateway.pages import MOST_ROWS
 from cauce.gateway.problems import bad_request
+from cauce.wire import FORMATS, Format
 
 LONGEST_WAIT_S = 30.0
 PAGE_ROWS = 10_000
@@ -43,6 +46,17 @@ def page_asked(request: Request) -> PageAsked | None:
     if limit < 1:
         raise bad_request("limit is to be 1 at least")
     return PageAsked(cursor, limit, _seconds(asked.get("wait", "0")))
+
+
+def form_asked(request: Request, forms: tuple[Format, ...] = FORMATS) -> Format:
+    """The form of a whole: named by `format`, as a link does, or by what is accepted."""
+    named = request.query_params.get("format")
+    if named is None:
+        return FORMS[choose(request.headers.get("accept"), tuple(media for media in FORMS if FORMS[media] in forms))]
+    found = next((form for form in forms if form == named), None)
+    if found is None:
+        raise bad_request(f"format is to be {' or '.join(forms)}, not {named[:40]!r}")
+    return found
 
 
 def _seconds(text: str) -> float:

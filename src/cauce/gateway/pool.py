@@ -50,6 +50,8 @@ class Pool(Generic[Held]):
     """Used from one event loop."""
 
     def __init__(self, size: int, make: Callable[[], Held]) -> None:
+        self.done = 0
+        """Steps that are over: that it grows shows that the threads work."""
         self._members = [Member(f"pool-{number}", make) for number in range(size)]
 
     def start(self) -> None:
@@ -78,6 +80,7 @@ class Pool(Generic[Held]):
 
         def settle(outcome: Outcome | None, problem: Exception | None) -> None:
             member.waiting -= 1
+            self.done += 1
             if future.cancelled():
                 return
             if problem is not None:

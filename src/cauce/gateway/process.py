@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import uvicorn
 from setproctitle import setproctitle
@@ -33,6 +34,7 @@ KEEP_ALIVE_S = 65
 BACKLOG = 2048
 OPEN_FILES = 65_536
 DEAD_MS = 90_000
+BEAT_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,21 @@ class _Server(uvicorn.Server):
             self._stop()
 
 
-def run_gateway(settings: GatewaySettings, place: Place, bound: socket.socket, ready: Callable[[str], None]) -> int:
+class Pulse(Protocol):
+    """Signs of life, given by the event loop itself. One of them may end the process."""
+
+    def due(self) -> bool: ...
+
+    def beat(self, *, progress: int, work: str, busy: bool) -> None: ...
+
+
+def run_gateway(
+    settings: GatewaySettings,
+    place: Place,
+    bound: socket.socket,
+    ready: Callable[[str], None],
+    pulse: Pulse | None = None,
+) -> int:
     """Serves until a signal to stop. `ready` is told the address when requests are taken."""
     setproctitle(f"cauce gateway {settings.folder}")
     _open_many_files()
@@ -126,7 +142,10 @@ def run_gateway(settings: GatewaySettings, place: Place, bound: socket.socket, r
     def started() -> None:
         log.info("gateway started", address=url, folder=str(settings.folder), token_needed=settings.needs_token)
         ready(url)
+        if pulse is not None:
+            beating.append(asyncio.create_task(_beat(gateway, pulse)))
 
+    beating: list[asyncio.Task[None]] = []
     config = uvicorn.Config(
         gateway.app(),
         http=BoundedProtocol,
@@ -151,6 +170,15 @@ def run_gateway(settings: GatewaySettings, place: Place, bound: socket.socket, r
     _Server(config, stop, started).run([bound])
     log.info("gateway stopped")
     return 0
+
+
+async def _beat(gateway: Gateway, pulse: Pulse) -> None:
+    """That the loop comes here shows that it turns; that steps are done, that the threads work."""
+    while True:
+        if pulse.due():
+            progress, waiting, work = gateway.at_work()
+            pulse.beat(progress=progress, work=work, busy=waiting > 0)
+        await asyncio.sleep(BEAT_S)
 
 
 def _cut_off(log: FilteringBoundLogger) -> None:

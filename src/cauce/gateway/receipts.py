@@ -60,7 +60,9 @@ class Receipts:
         self.held: dict[int, Receipt] = {}
         self.complete: int | None = None
         self.bytes = 0
+        self.first_at = 0.0
         self.last_at = 0.0
+        self.completed_at = 0.0
         self._claims: dict[int, set[str]] = {}
         self._closings: set[int] = set()
         self._position: Position = {}
@@ -82,12 +84,14 @@ class Receipts:
                 self._closings.add(each.seq)
             case Kind.DATA:
                 receipt = msgspec.json.decode(each.body, type=Receipt)
+                self.first_at = min(self.first_at or receipt.at, receipt.at)
                 self.last_at = max(self.last_at, receipt.at)
                 if each.seq not in self.held:
                     self.held[each.seq] = receipt
                     self.bytes += receipt.bytes
             case Kind.END:
-                self.last_at = max(self.last_at, msgspec.json.decode(each.body, type=Completion).at)
+                self.completed_at = msgspec.json.decode(each.body, type=Completion).at
+                self.last_at = max(self.last_at, self.completed_at)
                 self.complete = each.seq
 
     def claims(self, seq: int) -> frozenset[str]:

@@ -11,8 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from cauce.gateway import dashboard
 from cauce.gateway.access import Access
-from cauce.gateway.downloads import FORMS, SENT_AS, answer_chunks, page_json, text_chunks
+from cauce.gateway.cluster import ClusterRoutes
+from cauce.gateway.cluster_live import ClusterLive
+from cauce.gateway.downloads import SENT_AS, answer_chunks, page_json, text_chunks
 from cauce.gateway.exchange import Exchange
 from cauce.gateway.gate import Gate
 from cauce.gateway.headers import number, part_head
@@ -20,14 +23,15 @@ from cauce.gateway.metrics import MEDIA_TYPE, Metrics
 from cauce.gateway.model import ENDED, Held, JobRequest, JobStatus
 from cauce.gateway.negotiate import choose
 from cauce.gateway.openapi import CompleteBody, describe
-from cauce.gateway.paging import Page, PageAsked, page_asked, waits
+from cauce.gateway.paging import Page, PageAsked, form_asked, page_asked, waits
 from cauce.gateway.pool import Pool
 from cauce.gateway.problems import HttpError, stopping
 from cauce.gateway.receiving import Room, announced_bytes, read_body, read_json
 from cauce.gateway.service import Service
 from cauce.gateway.settings import GatewaySettings
+from cauce.gateway.showing import Showing
 from cauce.gateway.watching import Watching
-from cauce.wire.http import BYTES, COMPLETE, COUNT, CSV, EVENT_STREAM, JSON, PARTS
+from cauce.wire.http import BYTES, COMPLETE, COUNT, CSV, JSON, PARTS
 
 READY_S = 2.0
 PARTS_BYTES = 8 << 10
@@ -54,6 +58,9 @@ class Routes:
         self._gate = gate
         self._room = Room(settings.room_bytes, settings.room_bytes // 2)
         self._watching = watching
+        self._showing = Showing(pool, watching)
+        self._cluster = ClusterRoutes(settings.folder, pool)
+        self._live = ClusterLive(settings.folder, pool, watching)
         self._metrics = metrics
         self._description = msgspec.json.encode(describe())
 
@@ -73,12 +80,17 @@ class Routes:
             "/v1/jobs": {"GET": own(self._list)},
             job: {"GET": own(self._status), "PUT": own(self._create), "DELETE": own(self._cancel)},
             job + "/why": {"GET": own(self._why)},
-            job + "/events": {"GET": own(self._events)},
             job + "/rejects": {"GET": own(self._rejects)},
             job + "/results/{query}": {"GET": own(self._results)},
             table: {"GET": own(self._held), "HEAD": own(self._held)},
             table + "/complete": {"POST": own(self._complete)},
             table + "/parts/{seq}": {"PUT": own(self._put_part)},
+            **dashboard.table(),
+            **{
+                path: {method: own(handler) for method, handler in methods.items()}
+                for given in (self._showing, self._cluster, self._live)
+                for path, methods in given.table().items()
+            },
         }
 
     def _owned(self, handler: Handler) -> Endpoint:
@@ -168,11 +180,11 @@ class Routes:
         job, query = request.path_params["job"], request.path_params["query"]
         asked = page_asked(request)
         if asked is None:
-            media = choose(request.headers.get("accept"), tuple(FORMS))
-            form = FORMS[media]
-            return await self._stream(
+            form = form_asked(request)
+            chunks = await self._stream(
                 owner, job, SENT_AS[form], lambda on: answer_chunks(on.jobs.answer(owner, job, query), form)
             )
+            return _saved_as(chunks, request, f"{job}-{query}.{form}")
         return await self._page(
             request,
             owner,
@@ -184,8 +196,10 @@ class Routes:
     async def _rejects(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
         asked = page_asked(request)
-        if asked is None and choose(request.headers.get("accept"), (CSV, JSON)) == CSV:
-            return await self._stream(owner, job, CSV, lambda on: text_chunks(on.jobs.rejects_csv(owner, job)))
+        if asked is None and ("format" in request.query_params or _accepts_csv(request)):
+            form_asked(request, ("csv",))
+            chunks = await self._stream(owner, job, CSV, lambda on: text_chunks(on.jobs.rejects_csv(owner, job)))
+            return _saved_as(chunks, request, f"{job}-rejects.csv")
         return await self._page(
             request,
             owner,
@@ -243,12 +257,16 @@ class Routes:
 
         return StreamingResponse(body(), headers={"content-type": media})
 
-    async def _events(self, request: Request, owner: str) -> Response:
-        choose(request.headers.get("accept"), (EVENT_STREAM,))
-        job = request.path_params["job"]
-        first = await self._on(owner, job, lambda on: on.jobs.status(owner, job))
-        headers = {"content-type": EVENT_STREAM, "cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self._watching.events(owner, job, first), headers=headers)
+
+def _accepts_csv(request: Request) -> bool:
+    return choose(request.headers.get("accept"), (CSV, JSON)) == CSV
+
+
+def _saved_as(response: Response, request: Request, name: str) -> Response:
+    """A link names the form in its address, and leads to a file."""
+    if "format" in request.query_params:
+        response.headers["content-disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 def exchange_of(request: Request) -> Exchange:

@@ -7,38 +7,42 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cauce.doctor.events import EventLog
 from cauce.errors import FabricError
 from cauce.fabric.address import open_fabric
 from cauce.fabric.contract import Durability, Fabric
 from cauce.gateway.jobs import Jobs, Tell
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.names import owner_and_job
 
 
 @dataclass(frozen=True)
 class Service:
-    root: Path
+    root: Path | None
+    """The folder of its fabric, where that is one of this machine."""
     fabric: Fabric
     jobs: Jobs
+    events: EventLog
 
     def check(self) -> None:
         """Raises unless the fabric can be used."""
         self.fabric.jobs()
-        if not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
+        if self.root is not None and not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
             raise FabricError(f"{self.root} may not be written: give this user the right to")
-
-    def count(self) -> int:
-        return sum(owner_and_job(name) is not None for name in self.fabric.jobs())
 
     def close(self) -> None:
         self.fabric.close()
 
 
 def service_maker(
-    root: Path, address: str, durability: Durability, limits: ServiceLimits, datasets: Mapping[str, str], tell: Tell
+    root: Path | None,
+    address: str,
+    durability: Durability,
+    limits: ServiceLimits,
+    datasets: Mapping[str, str],
+    tell: Tell,
 ) -> Callable[[], Service]:
     def make() -> Service:
         fabric = open_fabric(address, durability)
-        return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell))
+        return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell), EventLog(fabric))
 
     return make

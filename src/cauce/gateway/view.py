@@ -14,6 +14,7 @@ import polars as pl
 
 from cauce.errors import CauceError, CorruptRecord
 from cauce.fabric.contract import Fabric, Position
+from cauce.gateway.history import History
 from cauce.gateway.model import AnswerStatus, State, TableStatus
 from cauce.gateway.receipts import Receipts
 from cauce.scan.tables import TableSpec
@@ -24,6 +25,7 @@ from cauce.worker.client import answer_names, report_names, waits_for
 from cauce.worker.intake import InOrder, Names
 from cauce.worker.loop import Ending
 from cauce.worker.raw import load_report
+from cauce.worker.stats import STATS_LOG
 from cauce.worker.topology import JOB_LOG, Topology
 
 _STATE_BYTES = 1 << 20
@@ -66,14 +68,20 @@ class NumberedLog:
 
     def fetch(self, fabric: Fabric, job: str, place: Place) -> Record:
         position: Position = {**self._position, **place.back}
+        caught_up = False
         while True:
             batch = fabric.read(job, self.log, position, _ONE)
             for each in batch.records:
                 if each.kind == Kind.DATA and each.seq == place.seq:
                     return each
-            if batch.position == position:
+            if batch.position != position:
+                position = batch.position
+            elif not caught_up:
+                # Others may have to be asked for what they have confirmed.
+                fabric.catch_up(job, self.log)
+                caught_up = True
+            else:
                 raise CorruptRecord(f"log {self.log} of job {job} has lost record {place.seq}: run the job again")
-            position = batch.position
 
 
 class AnswerLog(NumberedLog):
@@ -171,6 +179,8 @@ class JobView:
         self.answers = {query: AnswerLog(self.topology, query) for query in plan.results}
         self.settled = False
         self.trims = 0
+        self.history = History()
+        """What workers said of their tasks, read on only when somebody looks."""
         self._waits_for = {name: self._sides_of(table) for name, table in self.tables.items()}
         self._read_bytes = dict.fromkeys(self.tables, 0)
         self._unmatched: dict[str, set[int]] = {table: set() for table in self.tables}
@@ -192,6 +202,13 @@ class JobView:
                 self.note(fabric, Ending("failed", str(problem), problem.code))
             else:
                 raise
+
+    def catch_up(self, fabric: Fabric) -> None:
+        """All that had been said of its answers before this call is seen after it."""
+        for log in (*self.reports.values(), *self.answers.values()):
+            if not log.names.complete:
+                fabric.catch_up(self.name, log.log)
+        self.refresh(fabric)
 
     def note(self, fabric: Fabric, ending: Ending) -> None:
         fabric.append(self.name, JOB_LOG, [ending.dump(CLIENT)])
@@ -258,7 +275,7 @@ class JobView:
     def kept_logs(self) -> list[str]:
         """What is still needed of a job that has ended."""
         received = [each.log for each in self.receipts.values()]
-        return [JOB_LOG, *received, *(each.log for each in (*self.reports.values(), *self.answers.values()))]
+        return [JOB_LOG, STATS_LOG, *received, *(each.log for each in (*self.reports.values(), *self.answers.values()))]
 
     def waits_for(self) -> str:
         return waits_for(self.topology, self.names)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, TypeVar
 
-import msgspec
-
-from cauce.errors import CauceError
-from cauce.gateway.errors import NoSuchJob
-from cauce.gateway.model import ENDED, JobStatus
+from cauce.gateway.graph import GraphBody
+from cauce.gateway.model import JobStatus
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
 
 LOOK_S = 0.25
 """How old a look may be that is good enough for one who waits."""
-KEEP_ALIVE_S = 10.0
+
+Seen = TypeVar("Seen")
 
 
 class Watching:
@@ -25,7 +24,7 @@ class Watching:
     def __init__(self, pool: Pool[Service], stopping: asyncio.Event) -> None:
         self._pool = pool
         self._stopping = stopping
-        self._looks: dict[tuple[str, str], asyncio.Task[JobStatus]] = {}
+        self._looks: dict[tuple[str, ...], asyncio.Task[Any]] = {}
 
     @property
     def stopped(self) -> bool:
@@ -33,16 +32,25 @@ class Watching:
 
     async def status(self, owner: str, job: str) -> JobStatus:
         """How it stood within the last moment."""
-        key = (owner, job)
+        return await self._look(("job", owner, job), lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+
+    async def jobs(self, owner: str) -> list[JobStatus]:
+        """How all of an owner's jobs stood within the last moment."""
+        return await self._look(("jobs", owner), lambda on: on.jobs.list(owner), "list")
+
+    async def graph(self, owner: str, job: str) -> GraphBody:
+        return await self._look(("graph", owner, job), lambda on: on.jobs.graph(owner, job), f"{owner}.{job}")
+
+    async def _look(self, key: tuple[str, ...], step: Callable[[Service], Seen], about: str) -> Seen:
         look = self._looks.get(key)
         if look is None:
-            look = asyncio.create_task(self._pool.run(lambda on: on.jobs.status(owner, job), f"{owner}.{job}"))
-            self._looks[key] = look
+            look = self._looks[key] = asyncio.create_task(self._pool.run(step, about))
             look.add_done_callback(lambda _: self._forget_soon(key))
         # Whoever goes away while waiting leaves the look to the others.
-        return await asyncio.shield(look)
+        seen: Seen = await asyncio.shield(look)
+        return seen
 
-    def _forget_soon(self, key: tuple[str, str]) -> None:
+    def _forget_soon(self, key: tuple[str, ...]) -> None:
         look = self._looks[key]
         if not look.cancelled():
             look.exception()
@@ -68,33 +76,3 @@ class Watching:
             await self.pause(min(pause_s, left_s))
             pause_s = min(pause_s * 2, LOOK_S)
         return False
-
-    async def events(self, owner: str, job: str, first: JobStatus) -> AsyncIterator[bytes]:
-        """Server-sent events: how the job stands, whenever that has changed, until it has ended."""
-        said = msgspec.json.encode(first)
-        yield _event(said)
-        loop = asyncio.get_running_loop()
-        spoke_at = loop.time()
-        status = first
-        while status.state not in ENDED and not self.stopped:
-            await self.pause(LOOK_S)
-            try:
-                status = await self.status(owner, job)
-            except NoSuchJob:
-                return
-            except CauceError:
-                # The fabric does not answer just now; the stream goes on when it does.
-                yield b": waiting\n\n"
-                await self.pause(1.0)
-                continue
-            now = msgspec.json.encode(status)
-            if now != said:
-                said, spoke_at = now, loop.time()
-                yield _event(now)
-            elif loop.time() - spoke_at >= KEEP_ALIVE_S:
-                spoke_at = loop.time()
-                yield b": still here\n\n"
-
-
-def _event(data: bytes) -> bytes:
-    return b"event: status\ndata: %s\n\n" % data

@@ -134,6 +134,7 @@ def check_logs(fabric: Fabric, job: str, topology: Topology) -> None:
 
     For a job that stands still. A count is said after all that it counts, but need not be seen after it.
     """
+    fabric.catch_up()
     if fabric.manifest(job) is None:
         raise JobFailed(f"job {job} is gone: somebody has removed it behind our back; run the same command again")
     for log in topology.logs():
@@ -152,6 +153,7 @@ def _names_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, int]],
     names: set[tuple[int, int]] = set()
     ends: dict[int, int] = {}
     position: Position = {}
+    fabric.catch_up(job, log)
     while True:
         batch = fabric.read(job, log, position, _READ_BYTES)
         if batch.position == position:

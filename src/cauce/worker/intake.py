@@ -78,6 +78,11 @@ class Names:
             producer in self._ends and len(seen) == self._ends[producer] for producer, seen in self._digests.items()
         )
 
+    @property
+    def count(self) -> int:
+        """How many messages have come."""
+        return sum(map(len, self._digests.values()))
+
     def missing(self, name: Callable[[int], str] = str) -> str:
         """Whose messages are awaited, for people."""
         waiting = [

@@ -89,6 +89,7 @@ class Journal:
         """
         records: list[Record] = []
         position: Position = {}
+        self._fabric.catch_up(self._job, self._log)
         while True:
             batch = self._fabric.read(self._job, self._log, position, _READ_BYTES)
             if batch.position == position:

@@ -19,8 +19,10 @@ from cauce.plan.physical import Plan
 from cauce.scan.memory import large_buffer
 from cauce.wire.manifest import Manifest, load_manifest
 from cauce.wire.records import CLIENT, Kind, Record, record
+from cauce.wire.service import is_of_service
+from cauce.worker.stats import Stats
 from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task
-from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology, is_of_service
+from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
 
 _STATE_BYTES = 1 << 20
 _NO_TASK = CLIENT - 1
@@ -87,15 +89,24 @@ class _Job:
 class Worker:
     """Steps through rounds: look for jobs, take a lease or two, then one step of every task held."""
 
-    def __init__(self, fabric: Fabric, limits: Limits | None = None, plans: Mapping[str, Plan] | None = None) -> None:
-        """`plans` are those of jobs that were planned in this very process."""
+    def __init__(
+        self,
+        fabric: Fabric,
+        limits: Limits | None = None,
+        plans: Mapping[str, Plan] | None = None,
+        stats: Stats | None = None,
+    ) -> None:
+        """`plans` are those of jobs that were planned in this very process. Without `stats` no clock is looked at."""
         self._fabric = fabric
         self._limits = limits or Limits()
         self._plans = plans or {}
+        self._stats = stats
         self._jobs: dict[str, _Job] = {}
         self._over: set[str] = set()
         """Jobs that had ended before we knew anything else of them."""
         self._round: list[tuple[_Job, str, _Held]] = []
+        self.steps = 0
+        """Of tasks, since the beginning: that it grows shows that the loop turns."""
         self._moved = False
         self._held_buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
@@ -104,10 +115,13 @@ class Worker:
         while self._round:
             job, queue, held = self._round.pop()
             if not job.over and held in job.held[queue]:
+                self.steps += 1
                 self._moved |= self._step_task(job, queue, held)
                 return True
         moved, self._moved = self._moved, False
         self._look()
+        if self._stats is not None:
+            self._stats.say_due()
         if moved:
             self._shed()
         took = self._take_all(idle=not moved)
@@ -135,8 +149,12 @@ class Worker:
         self._jobs.clear()
 
     def _step_task(self, job: _Job, queue: str, held: _Held) -> bool:
+        if held.lease.lost:
+            # Somebody else may be at it: what we say would be the same, but the work is theirs.
+            job.held[queue].remove(held)
+            return True
         try:
-            outcome = held.task.step()
+            outcome = self._step(job, held.task)
             held.moved = outcome is not Step.WAITING
             if outcome is Step.FINISHED:
                 held.lease.done()
@@ -158,6 +176,12 @@ class Worker:
             return True
         return outcome is not Step.WAITING
 
+    def _step(self, job: _Job, task: Task) -> Step:
+        """Jobs of a service, which have an owner, are told of while they run."""
+        if self._stats is None or not job.manifest.owner:
+            return task.step()
+        return self._stats.step(job.manifest.job, task)
+
     def _fail(self, job: _Job, held: _Held, problem: CauceError) -> None:
         self._end(job.manifest.job, held.task.spec.number, problem)
         self._drop(job)
@@ -168,6 +192,8 @@ class Worker:
 
     def _drop(self, job: _Job) -> None:
         job.over = True
+        if self._stats is not None:
+            self._stats.end(job.manifest.job)
         job.context.let_go()
         for queue in job.held.values():
             for held in queue:
@@ -178,6 +204,8 @@ class Worker:
         """Finds new jobs, and those that have ended or gone."""
         there = dict.fromkeys(self._fabric.jobs())
         for gone in [name for name in self._jobs if name not in there]:
+            if self._stats is not None:
+                self._stats.end(gone)
             del self._jobs[gone]
         self._over.intersection_update(there)
         for name in there:

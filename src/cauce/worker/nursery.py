@@ -120,7 +120,7 @@ class Nursery:
             child.pid = 0
 
 
-def _keep_memory() -> None:
+def keep_memory() -> None:
     """Has glibc keep what is freed for the next part: to get it anew costs a tenth of the time."""
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL("libc.so.6").mallopt
@@ -142,7 +142,7 @@ def make_ready() -> None:
 def main(arguments: Sequence[str]) -> int:
     fabric, workers, durability, noting, attempts, parent = arguments
     setproctitle(f"cauce nursery {shown(fabric)}")
-    _keep_memory()
+    keep_memory()
     make_ready()
     die_with_parent(int(parent))
     limits = Limits(journal=noting == "journal", lethal_attempts=int(attempts), life=f"{os.getpid()}-{time.time_ns()}")

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from types import FrameType
+from typing import Protocol
 
 from setproctitle import setproctitle
 
@@ -15,10 +16,14 @@ from cauce.errors import CauceError, FabricFull
 from cauce.fabric.contract import Fabric
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S
 from cauce.worker.loop import Worker
+from cauce.worker.stats import Stats
 from cauce.worker.tasks import Limits
 
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01
 """How long a worker that finds nothing to do sleeps, at first and at most."""
+
+STATS_VARIABLE = "CAUCE_STATS"
+"""Set to `off`, workers say nothing of their tasks: to measure what that costs."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -48,14 +53,24 @@ class Stop:
         os._exit(0)
 
 
-def work(fabric: Fabric, name: str, limits: Limits | None = None) -> int:
+class Pulse(Protocol):
+    """Signs of life, given between steps and nowhere else. One of them may end the process."""
+
+    def due(self) -> bool: ...
+
+    def beat(self, *, progress: int, work: str) -> None: ...
+
+
+def work(fabric: Fabric, name: str, limits: Limits | None = None, pulse: Pulse | None = None) -> int:
     """Runs a worker until it is told to stop. Returns the exit code of its process."""
     setproctitle(f"cauce worker {name}")
     stop = Stop()
-    worker = Worker(fabric, limits)
+    worker = Worker(fabric, limits, stats=None if os.environ.get(STATS_VARIABLE) == "off" else Stats(fabric))
     pause_s = SHORTEST_PAUSE_S
     try:
         while not stop.asked:
+            if pulse is not None and pulse.due():
+                pulse.beat(progress=worker.steps, work=_at_work(worker))
             if worker.step():
                 pause_s = SHORTEST_PAUSE_S
                 continue
@@ -68,6 +83,13 @@ def work(fabric: Fabric, name: str, limits: Limits | None = None) -> int:
         return _say(name, problem, EXIT_FAILED)
     fabric.close()
     return 0
+
+
+def _at_work(worker: Worker) -> str:
+    """For people: the first task held, and how many more there are."""
+    held = worker.held()
+    more = f", and {len(held) - 1} more" if len(held) > 1 else ""
+    return f"{held[0][0]}: {held[0][1]}{more}" if held else ""
 
 
 def _say(name: str, problem: CauceError, code: int) -> int:

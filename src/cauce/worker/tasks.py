@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cauce.fabric.contract import Fabric, Position
+from cauce.fabric.contract import Fabric, Position, Saying
 from cauce.plan.evaluate import Received, answer, run_fold, run_part
 from cauce.plan.physical import Edge
 from cauce.scan.parts import Part
@@ -25,6 +25,7 @@ from cauce.worker.intake import Intake, Names
 from cauce.worker.journal import Journal, Past, give_up_if_lethal
 from cauce.worker.raw import dump_report, load_part
 from cauce.worker.topology import TaskSpec, Topology
+from cauce.worker.work import Work
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ ROWS_PER_PART_BITS = 32
 """A row's position is its part's number and its place there."""
 
 FOLD_SEQ = 0
+
+_TOGETHER_BYTES = 16 << 20
+"""What is said is gathered up to so much, and confirmed together."""
 
 Buffer = Callable[[int], npt.NDArray[np.uint8]]
 
@@ -101,9 +105,6 @@ class JobContext:
         self._shared.clear()
         self._received.clear()
 
-    def say(self, log: str, records: list[Record]) -> None:
-        self.fabric.append(self.job, log, records)
-
 
 class Task:
     """What both kinds of task have: sides to be complete first, a journal, and outputs named after their input."""
@@ -116,6 +117,9 @@ class Task:
         edges = context.topology.plan.edges
         self.intakes = {number: context.intake(edges[number], spec.index) for number in spec.stage.receives}
         self.past: Past | None = None
+        self.done = Work()
+        self._unsaid: list[Saying] = []
+        self._unsaid_bytes = 0
 
     def step(self) -> Step:
         if self.past is None:
@@ -152,12 +156,23 @@ class Task:
         raise NotImplementedError
 
     def send(self, edge: Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
-        log = self.context.topology.edge_log(edge, partition)
-        self.context.say(log, [frame_record(self.spec.number, seq, frame)])
+        said = frame_record(self.spec.number, seq, frame)
+        self.done.send(edge.number, frame.height, len(said.body))
+        self.say(self.context.topology.edge_log(edge, partition), said)
 
     def send_end(self, edge: Edge, partition: int, count: int) -> None:
-        log = self.context.topology.edge_log(edge, partition)
-        self.context.say(log, [record(Kind.END, self.spec.number, count)])
+        self.say(self.context.topology.edge_log(edge, partition), record(Kind.END, self.spec.number, count))
+
+    def say(self, log: str, said: Record) -> None:
+        """It is in the log after `say_all`, and may be there before."""
+        self._unsaid.append((log, [said]))
+        self._unsaid_bytes += len(said.body)
+        if self._unsaid_bytes > _TOGETHER_BYTES:
+            self.say_all()
+
+    def say_all(self) -> None:
+        unsaid, self._unsaid, self._unsaid_bytes = self._unsaid, [], 0
+        self.context.fabric.append_all(self.context.job, unsaid)
 
 
 class SourceTask(Task):
@@ -216,13 +231,18 @@ class SourceTask(Task):
         if stage.report_rejects is not None:
             rejects = block.rejects(stage.report_rejects)
             report = dump_report(self.spec.number, part, block, rejects)
-            context.say(context.topology.reports_log(self._table), [report])
+            self.say(context.topology.reports_log(self._table), report)
+            if not block.whole:
+                # At once: a query may fail on what was cut wrongly, and the client is to learn the reason.
+                self.say_all()
         sent = run_part(stage, received, block, part.seq << ROWS_PER_PART_BITS, partitions)
         for edge in stage.sends:
             for partition, frame in enumerate(sent[edge.number]):
                 self.send(edge, partition, part.seq, self._shaped(edge, frame))
+        self.say_all()
         self.journal.done(part.seq, position, self._names.count_of(CLIENT))
         past.done.add(part.seq)
+        self.done.part(block.height, part.end - part.start)
 
     def _shaped(self, edge: Edge, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows that are pages of an answer leave in the answer's types."""
@@ -232,11 +252,11 @@ class SourceTask(Task):
     def _end(self, past: Past) -> Step:
         count = len(past.done)
         if self.spec.stage.report_rejects is not None:
-            log = self.context.topology.reports_log(self._table)
-            self.context.say(log, [record(Kind.END, self.spec.number, count)])
+            self.say(self.context.topology.reports_log(self._table), record(Kind.END, self.spec.number, count))
         for edge in self.spec.stage.sends:
             for partition in range(self.context.topology.width(edge)):
                 self.send_end(edge, partition, count)
+        self.say_all()
         return Step.FINISHED
 
     def waits_for(self) -> str | None:
@@ -270,6 +290,7 @@ class FoldTask(Task):
                 self._send_all(edge, partition, frame)
         if stage.result is not None:
             self._send_pages(topology.result_log(stage.result.query), answer(stage.result, received))
+        self.say_all()
         return Step.FINISHED
 
     def _send_all(self, edge: Edge, partition: int, frame: pl.DataFrame) -> None:
@@ -281,8 +302,8 @@ class FoldTask(Task):
     def _send_pages(self, log: str, frame: pl.DataFrame) -> None:
         pages = _pieces(frame, self.context.limits.page_rows)
         for seq, page in enumerate(pages):
-            self.context.say(log, [frame_record(self.spec.number, seq, page)])
-        self.context.say(log, [record(Kind.END, self.spec.number, len(pages))])
+            self.say(log, frame_record(self.spec.number, seq, page))
+        self.say(log, record(Kind.END, self.spec.number, len(pages)))
 
 
 def _pieces(frame: pl.DataFrame, rows: int) -> list[pl.DataFrame]:

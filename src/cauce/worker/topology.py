@@ -18,15 +18,9 @@ FOLDS = "folds"
 CONTROL = "control"
 HOME = "home"
 JOB_LOG = f"{CONTROL}.job"
-SERVICE = "service"
 
 _EDGE_SHELVES = 4
 """Fewer are cheaper to make, more are cheaper to read: whoever reads one edge passes over the others beside it."""
-
-
-def is_of_service(name: str) -> bool:
-    """Whether a job of the fabric is none, but holds what outlives jobs. No worker looks at it."""
-    return name.partition("-")[0] == SERVICE and "." not in name
 
 
 @dataclass(frozen=True)

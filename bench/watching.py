@@ -1,0 +1,149 @@
+"""What it costs to be watched: `python -m bench.watching [--dataset books] [--scale 0.1] [--rounds 15]`.
+
+Two services side by side. In one, workers tell of their tasks, the dashboard's streams of all jobs and of the job at
+work are open, and Prometheus asks every second; in the other nothing of that. The same jobs in turn, the order of the
+two changing from round to round; the ratio is the median of the rounds' ratios. Aim: 1.01 at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import urllib3
+
+from bench.serving import Serving, serving
+from cauce.client import Service
+from cauce.datasets import BUILT_IN
+from cauce.datasets.synth import generate
+from cauce.worker.process import STATS_VARIABLE
+
+AIM = 1.01
+SCRAPE_S = 1.0
+CHUNK = 1 << 16
+
+
+@dataclass
+class Rounds:
+    wall_s: list[float] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+
+
+class Watchers:
+    """What an open page and a monitoring system ask of the service. One page, one scrape a second."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._http = urllib3.PoolManager(maxsize=8, retries=False)
+        self._over = threading.Event()
+        self.bytes = 0
+        threading.Thread(target=self._follow, args=("/v1/events",), daemon=True).start()
+        threading.Thread(target=self._scrape, daemon=True).start()
+
+    def job(self, job: str) -> None:
+        threading.Thread(target=self._follow, args=(f"/v1/jobs/{job}/events?graph=true",), daemon=True).start()
+
+    def _follow(self, path: str) -> None:
+        try:
+            response = self._http.request("GET", self._url + path, preload_content=False)
+            for chunk in response.stream(CHUNK):
+                self.bytes += len(chunk)
+                if self._over.is_set():
+                    return
+        except urllib3.exceptions.HTTPError:
+            # The service has stopped.
+            return
+
+    def _scrape(self) -> None:
+        while not self._over.wait(SCRAPE_S):
+            try:
+                self.bytes += len(self._http.request("GET", f"{self._url}/metrics").data)
+            except urllib3.exceptions.HTTPError:
+                return
+
+    def stop(self) -> None:
+        self._over.set()
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """Processes that are started in this block do not tell of their tasks."""
+    os.environ[STATS_VARIABLE] = "off"
+    try:
+        yield
+    finally:
+        del os.environ[STATS_VARIABLE]
+
+
+def run(service: Serving, dataset: str, data: Path, job: str, watchers: Watchers | None, into: Rounds) -> None:
+    cpu_s = service.cpu_s()
+    started = time.monotonic()
+    with Service(service.url) as client:
+        sent = client.submit(dataset, data, job=job, wait=False)
+        if watchers is not None:
+            watchers.job(job)
+        sent.wait()
+        into.wall_s.append(time.monotonic() - started)
+        into.cpu_s.append(service.cpu_s() - cpu_s)
+        sent.cancel()
+
+
+def ratio(watched: Sequence[float], plain: Sequence[float]) -> tuple[float, float, float]:
+    """The median of the rounds' ratios, and the quartiles around it."""
+    found = sorted(one / other for one, other in zip(watched, plain, strict=True))
+    quarter = len(found) // 4
+    return statistics.median(found), found[quarter], found[-1 - quarter]
+
+
+def measure(dataset: str, data: Path, folder: Path, workers: int, rounds: int) -> tuple[Rounds, Rounds, int]:
+    options = ["--workers", str(workers), "--gateways", "1"]
+    watched, plain = Rounds(), Rounds()
+    with (
+        serving("serve", folder / "watched", options) as seen,
+        untold(),
+        serving("serve", folder / "plain", options) as alone,
+    ):
+        watchers = Watchers(seen.url)
+        for number in range(rounds + 1):
+            # The first round warms up, and does not count.
+            into = (watched, plain) if number else (Rounds(), Rounds())
+            turns = [(seen, watchers, into[0]), (alone, None, into[1])]
+            for service, open_page, taken in turns if number % 2 else turns[::-1]:
+                run(service, dataset, data, f"job-{number}", open_page, taken)
+        watchers.stop()
+    return watched, plain, watchers.bytes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.watching", description=__doc__)
+    parser.add_argument("--dataset", choices=BUILT_IN, default="books")
+    parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        data = Path(scratch, "data")
+        generate(given.dataset, data, scale=given.scale, seed=1)
+        watched, plain, asked = measure(given.dataset, data, Path(scratch), given.workers, given.rounds)
+    sys.stdout.write(
+        f"{given.rounds} rounds, a job of {statistics.median(plain.wall_s):.2f} s; "
+        f"streams and metrics brought {asked / 1e3:.0f} kB\n"
+    )
+    for what, one, other in (("time", watched.wall_s, plain.wall_s), ("CPU", watched.cpu_s, plain.cpu_s)):
+        middle, low, high = ratio(one, other)
+        sys.stdout.write(f"{what}, watched to not watched: {middle:.3f} (half of the rounds {low:.3f} to {high:.3f})\n")
+    sys.stdout.write(f"aim: {AIM:.2f} at most\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""What the commands on a cluster do: ask or wish, and print what comes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from cauce.cli.jobs import DEFAULT_GATEWAY, print_json
+from cauce.cli.output import console, size, warn
+from cauce.client.transport import Transport
+from cauce.doctor.asking import Asker
+from cauce.doctor.bodies import ClusterBody, EventsBody, cluster_body, events_after, last_events
+from cauce.doctor.control import desired, stop_all, wish
+from cauce.doctor.desired import MOST, STOPPED, count_key, hold_key
+from cauce.doctor.events import Event, EventLog
+from cauce.doctor.home import Home
+from cauce.doctor.names import Role, check_host, order_of
+from cauce.doctor.view import Row
+from cauce.errors import Unreachable, UsageError
+from cauce.fabric.address import open_fabric
+
+ASK_S = 3.0
+FOLLOW_S = 0.5
+PAGE = 1000
+COLOURS = {"running": "green", "starting": "cyan", "stopped": "yellow", "ending": "yellow"}
+_ROLES: dict[str, Role] = {"workers": "worker", "gateways": "gateway", "doctors": "doctor"}
+
+
+class Source(Protocol):
+    """Where the cluster can be looked at."""
+
+    def cluster(self) -> ClusterBody: ...
+
+    def last(self, count: int) -> EventsBody: ...
+
+    def after(self, cursor: str) -> EventsBody: ...
+
+
+class FolderSource:
+    """On the host itself: its doctors are asked, and the fabric is read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._cluster = Home(folder).cluster()
+        self._log: EventLog | None = None
+
+    def cluster(self) -> ClusterBody:
+        with Asker(self._cluster) as asker:
+            view = asker.view(ASK_S)
+        if view is None:
+            raise Unreachable(
+                "no doctor of this service answers: it is not running, or every one of its doctors is dead"
+            )
+        return cluster_body(view)
+
+    def _events(self) -> list[Event]:
+        if self._log is None:
+            self._log = EventLog(open_fabric(self._cluster.fabric, self._cluster.durability))
+        return self._log.read(surely=True)
+
+    def last(self, count: int) -> EventsBody:
+        return last_events(self._events(), count)
+
+    def after(self, cursor: str) -> EventsBody:
+        return events_after(self._events(), cursor, PAGE)
+
+
+class HttpSource:
+    """From anywhere: a gateway is asked."""
+
+    def __init__(self, gateways: Sequence[str], token: str, ca: str) -> None:
+        self._transport = Transport(list(gateways), token or None, ca=ca or None, patience_s=ASK_S * 3, connections=1)
+
+    def cluster(self) -> ClusterBody:
+        return msgspec.json.decode(self._transport.request("GET", "/v1/cluster").body, type=ClusterBody)
+
+    def last(self, count: int) -> EventsBody:
+        return self._get(f"last={min(count, PAGE)}")
+
+    def after(self, cursor: str) -> EventsBody:
+        return self._get(f"cursor={cursor}&limit={PAGE}")
+
+    def _get(self, query: str) -> EventsBody:
+        return msgspec.json.decode(self._transport.request("GET", f"/v1/cluster/events?{query}").body, type=EventsBody)
+
+
+def source(folder: Path | None, gateways: Sequence[str] | None, token: str, ca: str) -> Source:
+    return FolderSource(folder) if folder is not None else HttpSource(gateways or [DEFAULT_GATEWAY], token, ca)
+
+
+def status_command(where: Source, json: bool) -> None:
+    body = where.cluster()
+    if json:
+        print_json(body)
+        return
+    console.print(processes(body), soft_wrap=not console.is_terminal, crop=console.is_terminal)
+
+
+def processes(body: ClusterBody) -> Group:
+    leader = f"{body.leader} leads, epoch {body.epoch}" if body.leader else "no leader yet"
+    state = "" if body.running else ", being stopped"
+    table = Table(header_style="bold cyan", expand=False)
+    for name in ("process", "state", "pid", "restarts", "memory", "works on"):
+        table.add_column(name, justify="right" if name in ("pid", "restarts", "memory") else "left", no_wrap=True)
+    for row in body.processes:
+        table.add_row(*_cells(row))
+    return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table)
+
+
+def _cells(row: Row) -> list[Text]:
+    mark = " ★" if row.leader else ""
+    where = f" on {row.host}" if row.host and order_of(row.name)[2] != row.host else ""
+    told = row.work if row.state == "running" else row.why or row.work
+    return [
+        Text(f"{row.name}{mark}{where}"),
+        Text(row.state, style=COLOURS.get(row.state, "red")),
+        Text(str(row.pid or "")),
+        Text(str(row.restarts)),
+        Text(size(row.rss) if row.rss else ""),
+        Text(told.partition("\n")[0][:100]),
+    ]
+
+
+def events_command(where: Source, last: int, follow: bool, json: bool) -> None:
+    page = where.last(last)
+    while True:
+        for event in page.events:
+            if json:
+                print_json(event)
+            else:
+                console.print(Text(_line(event)), soft_wrap=True)
+        if not follow:
+            return
+        time.sleep(FOLLOW_S)
+        page = where.after(page.next)
+
+
+def _line(event: Event) -> str:
+    when = datetime.fromtimestamp(event.at).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    after = f" after {event.after_s:.2f} s" if event.after_s is not None else ""
+    why = f": {event.why}" if event.why else ""
+    return f"{when}  {event.name:<12} {event.what}{after}{why}"
+
+
+def top_command(where: Source, every_s: float) -> None:
+    with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
+        while True:
+            body = where.cluster()
+            recent = [Text(_line(event), style="dim") for event in where.last(8).events]
+            live.update(Group(processes(body), Text(), *recent), refresh=True)
+            time.sleep(every_s)
+
+
+def stop_command(folder: Path, names: list[str]) -> None:
+    home = Home(folder)
+    home.cluster()
+    if names:
+        wish(home, {hold_key(name): STOPPED for name in _known(home, names)}, "stopped by an operator")
+        return
+    stop_all(home, warn)
+
+
+def start_command(folder: Path, names: list[str]) -> None:
+    home = Home(folder)
+    wish(home, {hold_key(name): "" for name in _known(home, names)}, "started by an operator")
+
+
+def scale_command(folder: Path, counts: list[str]) -> None:
+    home = Home(folder)
+    home.cluster()
+    wish(home, dict(map(_count, counts)), "scaled by an operator")
+
+
+def _count(text: str) -> tuple[str, str]:
+    what, equals, number = text.partition("=")
+    plural, _, host = what.partition("@")
+    role = _ROLES.get(plural)
+    if role is None or not equals or not number.isdecimal():
+        raise UsageError(f"{text!r} is no number of processes; write it as workers=8, gateways=2 or doctors=3")
+    if int(number) > MOST or (role == "doctor" and int(number) < 1):
+        raise UsageError(f"{text}: there can be 1 to {MOST} of them" if role == "doctor" else f"{text}: at most {MOST}")
+    return count_key(role, check_host(host)), number
+
+
+def _known(home: Home, names: list[str]) -> list[str]:
+    known = desired(home)
+    for name in names:
+        if not known.counted(name):
+            raise UsageError(f"there is no {name} in this service: cauce status shows who there is")
+    return names

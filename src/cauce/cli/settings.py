@@ -1,0 +1,79 @@
+"""The options of gateways, checked and turned into their settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cauce.cli.output import warn
+from cauce.errors import UsageError
+
+if TYPE_CHECKING:
+    from cauce.cli.bodies import Launching
+    from cauce.gateway.settings import GatewaySettings
+
+
+def checked(given: Launching, folder: Path) -> Launching:
+    """Before anything is started: a dataset that cannot be used, a port that is taken, an address that is not ours."""
+    from cauce.gateway.jobs import register as register_datasets
+    from cauce.gateway.process import needs_token
+    from cauce.gateway.tokens import FILE, read_tokens
+
+    place = given.place()
+    place.check()
+    for each in given.allow_files:
+        if not Path(each).is_dir():
+            raise UsageError(f"--allow-files {each} is no folder")
+    register_datasets([Path(each) for each in given.datasets])
+    with place.bind() as bound:
+        remote = needs_token(bound)
+    file = Path(given.tokens) if given.tokens else folder / FILE
+    if not read_tokens(file) and remote:
+        warn(f"nobody has a token for {given.host} yet: make one with cauce token create NAME --dir {folder}")
+    found = {"remote": remote, "tokens": str(file.resolve())}
+    paths = {name: [str(Path(each).resolve()) for each in getattr(given, name)] for name in ("datasets", "allow_files")}
+    made = _replaced(given, **found, **paths)
+    gateway_settings(made, folder)
+    return made
+
+
+def gateway_settings(given: Launching, folder: Path) -> GatewaySettings:
+    from cauce.gateway.limits import ServiceLimits
+    from cauce.gateway.settings import GatewaySettings
+
+    lanes = max(given.lanes, 1)
+    settings = GatewaySettings(
+        folder.resolve(),
+        Path(given.tokens),
+        given.remote,
+        ServiceLimits(references=tuple(map(Path, given.allow_files)), lanes=lanes, partitions=lanes),
+        tuple(map(Path, given.datasets)),
+        "power" if given.power_safe else "process",
+        fabric=given.fabric,
+    )
+    return _limited(settings, given.limits)
+
+
+def _limited(settings: GatewaySettings, given: list[str]) -> GatewaySettings:
+    """With limits given as NAME=NUMBER, those of the jobs and those of a gateway itself."""
+    of_jobs, own = ({name: value for name, value in vars(each).items() if type(value) in (int, float)}
+                    for each in (settings.limits, settings))  # fmt: skip
+    for text in given:
+        name, _, value = text.partition("=")
+        place = of_jobs if name in of_jobs else own
+        try:
+            number = type(place[name])(value)
+        except (KeyError, ValueError):
+            known = ", ".join(f"{name}={value:g}" for name, value in sorted({**of_jobs, **own}.items()))
+            raise UsageError(f"--limit {text} is none; limits are numbers, as in {known}") from None
+        if not number >= 1:
+            raise UsageError(f"--limit {text} is too low: it must be 1 at least")
+        place[name] = number
+    return replace(settings, limits=replace(settings.limits, **of_jobs), **own)
+
+
+def _replaced(given: Launching, **changed: object) -> Launching:
+    import msgspec
+
+    return msgspec.structs.replace(given, **changed)

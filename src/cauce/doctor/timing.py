@@ -1,0 +1,57 @@
+"""The times by which doctors judge. On one host a death is seen exactly, so silence may be given generous time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cauce.errors import UsageError
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """In seconds, but for `park_deaths`. All silence is measured on a clock that stands still while its owner does."""
+
+    tick: float = 0.1
+    beat: float = 0.5
+    announce: float = 0.25
+    """How often a leader says that it leads."""
+    listen: float = 0.6
+    """How long a doctor that has just started waits for word of a leader."""
+    leader_silence: float = 2.0
+    ok: float = 0.4
+    coordinator: float = 1.0
+    paused: float = 10.0
+    hung: float = 60.0
+    start: float = 30.0
+    """From a launch to the first sign of life."""
+    lost: float = 5.0
+    """Of silence after which another host counts as out of reach."""
+    orphan: float = 2.5
+    """Without word of any doctor of its host, a process starts one."""
+    park_deaths: int = 5
+    park: float = 60.0
+    """So many deaths within so much healthy time park a process."""
+    full: float = 2.0
+    """Before a process is started again that found no room: the disk may have been cleared by then."""
+    stop: float = 4.7
+    """When whatever has not ended by itself is ended."""
+
+    @property
+    def stride(self) -> float:
+        """The most that one look at the clock may move it: who was not running cannot have listened."""
+        return 4 * self.tick
+
+
+def timing_of(given: list[str], base: Timing | None = None) -> Timing:
+    """With times given as NAME=SECONDS."""
+    chosen = {name: getattr(base or Timing(), name) for name in Timing.__struct_fields__}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            number = type(chosen[name])(value)
+        except (KeyError, ValueError):
+            known = ", ".join(f"{name}={value:g}" for name, value in chosen.items())
+            raise UsageError(f"--timing {text} is none; times are in seconds, as in {known}") from None
+        if not 0 < number < 1e6:
+            raise UsageError(f"--timing {text} cannot be: it must be above 0")
+        chosen[name] = number
+    return Timing(**chosen)

@@ -1,0 +1,171 @@
+"""The AMQP library as we use it: no call waits for ever, heartbeats go on while one waits, and a channel that the
+broker has closed stays closed.
+
+Nothing here knows what the messages hold.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+
+import amqp
+from amqp import spec
+from amqp.exceptions import error_for_code
+
+from cauce.fabric.address import Broker, Tls
+
+HEARTBEAT_S = 5
+CONNECT_S = 5.0
+ANSWER_S = 10.0
+"""How long the broker may take to answer a question; a stream that is made on three nodes takes the longest."""
+STALL_S = 5.0
+"""How long a frame may stand still halfway."""
+TICK_S = 0.5
+FRAME_BYTES = 1 << 20
+"""The library keeps a buffer of that size for each connection. Twice as fast to read as the usual 128 KiB."""
+_UNSENT_MS = 15_000
+
+ERRORS = (amqp.AMQPError, OSError)
+"""What the library raises when a connection is of no use any more, or a channel."""
+
+logging.getLogger("amqp").setLevel(logging.CRITICAL)
+
+
+class Leaving(OSError):
+    """Not waited for any longer: whoever owns the connection wants to close it."""
+
+
+class BrokerChannel(amqp.Channel):  # type: ignore[misc]
+    """Closed by the broker it stays closed; the library would open it anew, without its consumers. Whoever waits for
+    an answer on it gets the error, and nobody who waits on another one."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.on_closed: Callable[[amqp.AMQPError], None] = lambda problem: None
+        self._asking = False
+
+    def wait(self, *args: object, **kwargs: object) -> object:
+        connection: Connection | None = self.connection
+        if connection is None:
+            raise amqp.RecoverableConnectionError("the channel is closed")
+        self._asking = True
+        before, connection.answer_by = connection.answer_by, monotonic() + connection.answer_s
+        try:
+            return super().wait(*args, **kwargs)
+        finally:
+            self._asking = False
+            connection.answer_by = before
+
+    def _on_close(self, reply_code: int, reply_text: str, class_id: int, method_id: int) -> None:
+        self.send_method(spec.Channel.CloseOk)
+        if self.is_closing:
+            return
+        asking = self._asking
+        self.collect()
+        problem = error_for_code(reply_code, reply_text, (class_id, method_id), amqp.ChannelError)
+        self.on_closed(problem)
+        if asking:
+            raise problem
+
+
+class Connection(amqp.Connection):  # type: ignore[misc]
+    """A connection to one server of the cluster. Used by one thread."""
+
+    Channel = BrokerChannel
+    # The library leaves out why the broker blocks.
+    _METHODS = {**amqp.Connection._METHODS, spec.Connection.Blocked: spec.method(spec.Connection.Blocked, "s")}  # noqa: RUF012
+
+    def __init__(self, broker: Broker, server: tuple[str, int], name: str) -> None:
+        host, port = server
+        super().__init__(
+            host=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+            userid=broker.user,
+            password=broker.password,
+            login_method="PLAIN",
+            virtual_host=broker.vhost,
+            ssl=_tls_options(broker.tls, host) if broker.tls else False,
+            connect_timeout=CONNECT_S,
+            heartbeat=HEARTBEAT_S,
+            client_properties={"connection_name": name, "product": "cauce"},
+            socket_settings={getattr(socket, "TCP_USER_TIMEOUT", 18): _UNSENT_MS},
+        )
+        self.blocked: str | None = None
+        """Why the broker takes nothing from us at the moment."""
+        self.leaving = False
+        self.answer_s = ANSWER_S
+        self.answer_by: float | None = None
+        """When the answer that is waited for must be there, whatever else comes meanwhile."""
+        self._spare: BrokerChannel | None = None
+
+    def connect(self, callback: Callable[[], None] | None = None) -> None:
+        super().connect(callback)
+        self.sock.settimeout(STALL_S)
+
+    @property
+    def spare(self) -> BrokerChannel:
+        """A channel for questions that may end it, such as whether a queue is there."""
+        if self._spare is None or not self._spare.is_open:
+            self._spare = self.channel()
+        return self._spare
+
+    def readable(self, timeout_s: float, *others: int) -> bool:
+        """Waits until something has come, or something happens on another descriptor."""
+        pending = getattr(self.sock, "pending", None)
+        if pending is not None and pending():
+            return True
+        own = self.sock.fileno()
+        poll = select.poll()
+        for each in (own, *others):
+            poll.register(each, select.POLLIN)
+        return any(each == own for each, _ in poll.poll(timeout_s * 1000))
+
+    def read_frame(self) -> None:
+        self.blocking_read(STALL_S)
+
+    def drain_events(self, timeout: float | None = None) -> None:
+        """Reads one frame, or raises TimeoutError if none comes in time."""
+        if timeout == 0:
+            if not self.readable(0):
+                raise TimeoutError
+            return self.read_frame()
+        deadline = self.answer_by or monotonic() + (timeout or self.answer_s)
+        while not self.readable(min(TICK_S, max(deadline - monotonic(), 0))):
+            if self.leaving:
+                raise Leaving
+            if monotonic() >= deadline:
+                raise TimeoutError("the broker has not answered")
+            self.heartbeat_tick()
+        return self.read_frame()
+
+    def shut_down(self) -> None:
+        """Whatever the owner's thread waits for on the socket ends with an error. May be called by another thread."""
+        transport = self._transport
+        sock = None if transport is None else transport.sock
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def part(self) -> None:
+        """In a forked child: lets go of the socket, which is the parent's, without a word to the broker."""
+        if self._transport is not None and self._transport.sock is not None:
+            os.close(self._transport.sock.detach())
+
+    def _on_tune(self, channel_max: int, frame_max: int, server_heartbeat: int, argsig: str = "BlB") -> None:
+        super()._on_tune(channel_max, min(frame_max or FRAME_BYTES, FRAME_BYTES), server_heartbeat, argsig)
+
+    def _on_blocked(self, reason: str = "") -> None:
+        self.blocked = reason or "no reason given"
+
+    def _on_unblocked(self) -> None:
+        self.blocked = None
+
+
+def _tls_options(tls: Tls, host: str) -> dict[str, object]:
+    named = {"ca_certs": tls.cafile, "certfile": tls.certfile, "keyfile": tls.keyfile}
+    return {"server_hostname": host, **{name: path for name, path in named.items() if path is not None}}

@@ -1,0 +1,137 @@
+"""Logs over the session: appends that are confirmed or told to be lost, and reads that miss nothing confirmed to us.
+
+A message that comes back unrouted means that its stream is not there: not yet, or not any more. Which of the two, the
+registry says; only then may records be dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from time import monotonic
+
+from cauce.errors import FabricLost
+from cauce.fabric.contract import Batch, Position, Saying
+from cauce.fabric.names import shelf_of
+from cauce.fabric.rabbitmq_queues import stream_name
+from cauce.fabric.rabbitmq_registry import Job, Made, Shelves
+from cauce.fabric.rabbitmq_session import Session
+from cauce.fabric.rabbitmq_writer import Letter
+from cauce.wire.records import Record
+
+_RETRY_S = 0.01
+
+ByLog = dict[str, list[Record]]
+
+
+class Logs:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def append(self, name: str, sayings: Sequence[Saying], deadline: float) -> None:
+        left: ByLog = {}
+        for log, records in sayings:
+            if records:
+                left.setdefault(log, []).extend(records)
+        while left:
+            job = self._session.find_surely(name, deadline)
+            left = {} if job is None else {log: records for log, records in left.items() if job.takes(log)}
+            if job is not None and left and self._register(job, left, deadline):
+                left = self._say(job, left, deadline)
+
+    def read(self, name: str, log: str, position: Position, limit_bytes: int, deadline: float) -> Batch:
+        session = self._session
+        job = session.find(name)
+        if job is None or not self._is_there(job, log):
+            return Batch([], dict(position))
+        session.keep_few_readers()
+        return session.shelf(job, log).read(
+            log,
+            position,
+            limit_bytes,
+            deadline,
+            alive=lambda: session.find(name) is job and job.takes(log),
+            remind=lambda: self._remind(job, log, deadline),
+        )
+
+    def catch_up(self, name: str, log: str, deadline: float) -> None:
+        """Says something in the log's stream: whoever has read that has read all that was confirmed before."""
+        session = self._session
+        job = session.find_surely(name, deadline)
+        if job is not None and not self._is_there(job, log):
+            session.catch_up(deadline)
+        if job is not None and self._is_there(job, log):
+            self._remind(job, log, deadline)
+
+    def _is_there(self, job: Job, log: str) -> bool:
+        return job.takes(log) and shelf_of(log) in job.shelves
+
+    def _register(self, job: Job, left: ByLog, deadline: float) -> bool:
+        """The registry knows of a stream before it is made. False if the job has ended by then."""
+        session = self._session
+        missing = sorted({shelf_of(log) for log in left} - job.shelves)
+        if not missing:
+            return True
+        session.say([Shelves(job.incarnation, missing)], deadline)
+        if not all(map(job.takes, left)):
+            return False
+        self._make(job, missing, deadline)
+        return True
+
+    def _make(self, job: Job, logs: Sequence[str], deadline: float) -> None:
+        session = self._session
+        shelves = sorted(set(map(shelf_of, logs)))
+        names = [stream_name(session.namespace, job, shelf) for shelf in shelves]
+        session.made.update(names)
+        session.queues.make_streams(names, deadline)
+        if not job.made.issuperset(shelves):
+            session.say([Made(job.incarnation, shelves)], deadline)
+
+    def _say(self, job: Job, left: ByLog, deadline: float) -> ByLog:
+        """Returns what has to be said again. All records of a log are, so that they keep their order."""
+        letters: list[Letter] = []
+        logs: list[str] = []
+        behind: dict[str, int] = {}
+        for log, records in left.items():
+            bodies = self._session.writer.messages(log, records)
+            letters += [(stream_name(self._session.namespace, job, log), body) for body in bodies]
+            logs += [log] * len(bodies)
+            behind[log] = self._session.writer.next_seq - 1
+        try:
+            returned = self._session.writer.publish(letters, deadline)
+        except FabricLost:
+            self._pause(deadline)
+            return left
+        again = {logs[index] for index in returned}
+        for log in left.keys() - again:
+            self._session.shelf(job, log).said(log, behind[log])
+        if again:
+            self._make_if_wanted(job, sorted(again), deadline)
+        return {log: left[log] for log in left if log in again}
+
+    def _make_if_wanted(self, job: Job, logs: list[str], deadline: float) -> None:
+        self._session.catch_up(deadline)
+        wanted = [log for log in logs if job.takes(log)]
+        if wanted:
+            self._make(job, wanted, deadline)
+            self._pause(deadline)
+
+    def _remind(self, job: Job, log: str, deadline: float) -> None:
+        session = self._session
+        stream = stream_name(session.namespace, job, log)
+        while job.takes(log):
+            seq = session.writer.next_seq
+            try:
+                if not session.writer.publish([(stream, session.writer.note())], deadline):
+                    session.shelf(job, log).said(log, seq)
+                    return
+            except FabricLost:
+                self._pause(deadline)
+            else:
+                self._make_if_wanted(job, [log], deadline)
+
+    def _pause(self, deadline: float) -> None:
+        """Before another attempt; raises if there is no time for one."""
+        if monotonic() > deadline:
+            raise self._session.writer.lost()
+        time.sleep(_RETRY_S)

@@ -1,0 +1,121 @@
+"""What exists on the broker, under which names and with which properties. Names are never used twice: a deleted
+queue's messages could come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import amqp
+
+from cauce.errors import FabricError
+from cauce.fabric.names import shelf_of
+from cauce.fabric.rabbitmq_amqp import Connection
+from cauce.fabric.rabbitmq_link import Link
+from cauce.fabric.rabbitmq_registry import Job
+
+OLDEST = (3, 9)
+"""The first version with streams."""
+_PER_QUEUE_TIMEOUT = (3, 12)
+_DELIVERY_LIMIT = (4, 0)
+_SEGMENT_BYTES = 128 << 20
+_REGISTRY_SEGMENT_BYTES = 4 << 20
+REGISTRY_BYTES = 64 << 20
+"""The registry's old end is cut off beyond this; what still holds is said again long before."""
+_LEASE_MS = 7 * 24 * 3600 * 1000
+
+Properties = dict[str, str | int]
+
+
+def registry_name(namespace: str) -> str:
+    return f"{namespace}.registry"
+
+
+def stream_name(namespace: str, job: Job, log: str) -> str:
+    return f"{namespace}.{job.incarnation}.{shelf_of(log)}"
+
+
+def queue_name(namespace: str, job: Job, queue: str) -> str:
+    return f"{namespace}.{job.incarnation}.lease.{queue}"
+
+
+def to_sweep(namespace: str, job: Job) -> list[str]:
+    """The streams and queues that a job has no use for any more."""
+    kept = set() if job.deleted or job.kept is None else {shelf_of(log) for log in job.kept}
+    streams = [stream_name(namespace, job, shelf) for shelf in sorted(job.shelves - kept)]
+    return [*streams, *(queue_name(namespace, job, queue) for queue in job.offers)]
+
+
+class Queues:
+    """Makes and removes them. Everything may be done again."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._version: tuple[int, ...] = OLDEST
+
+    def check(self, deadline: float) -> None:
+        """Raises if this broker cannot serve us."""
+        properties = self._link.ask(lambda connection: dict(connection.server_properties), deadline)
+        product, version = str(properties.get("product", "unknown")), str(properties.get("version", "0"))
+        self._version = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+        if product != "RabbitMQ" or self._version < OLDEST:
+            raise FabricError(
+                f"the broker is {product} {version}, and streams are needed: use RabbitMQ "
+                f"{OLDEST[0]}.{OLDEST[1]} or later"
+            )
+
+    def make_registry(self, name: str, deadline: float) -> None:
+        self._make(name, {**_stream(_REGISTRY_SEGMENT_BYTES), "x-max-length-bytes": REGISTRY_BYTES}, deadline)
+
+    def make_streams(self, names: Iterable[str], deadline: float) -> None:
+        for name in names:
+            self._make(name, _stream(_SEGMENT_BYTES), deadline)
+
+    def make_queue(self, name: str, deadline: float) -> None:
+        properties: Properties = {"x-queue-type": "quorum"}
+        if self._version >= _PER_QUEUE_TIMEOUT:
+            properties["x-consumer-timeout"] = _LEASE_MS
+        if self._version >= _DELIVERY_LIMIT:
+            # A lease may be taken any number of times: who dies of a task is found out elsewhere.
+            properties["x-delivery-limit"] = -1
+        self._make(name, properties, deadline)
+
+    def _make(self, name: str, properties: Properties, deadline: float) -> None:
+        def declare(connection: Connection) -> None:
+            connection.spare.queue_declare(name, durable=True, auto_delete=False, arguments=properties)
+
+        try:
+            self._link.ask(declare, deadline)
+        except amqp.PreconditionFailed:
+            # It is there, made by another version of this program, or on another version of the broker.
+            return
+        except amqp.ChannelError as problem:
+            raise FabricError(
+                f"RabbitMQ does not make {properties['x-queue-type']} queue {name} ({problem.reply_text}): see that "
+                "its feature flags are enabled, and that the user may configure, write and read in its vhost"
+            ) from problem
+
+    def remove(self, names: Iterable[str], deadline: float) -> None:
+        """Those that are not there are no error."""
+        for name in names:
+            self._link.ask(partial(_delete, name=name), deadline)
+
+
+def _stream(segment_bytes: int) -> Properties:
+    return {"x-queue-type": "stream", "x-stream-max-segment-size-bytes": segment_bytes}
+
+
+def _delete(connection: Connection, name: str) -> None:
+    try:
+        connection.spare.queue_delete(name)
+    except amqp.NotFound:
+        return
+
+
+def ready(connection: Connection, name: str) -> int:
+    """How many messages wait in a queue. Costs little: nothing is written for it."""
+    try:
+        return int(connection.spare.queue_declare(name, passive=True).message_count)
+    except amqp.NotFound:
+        return 0

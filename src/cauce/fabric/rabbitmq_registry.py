@@ -1,0 +1,276 @@
+"""What the registry says: which jobs there are, which streams and queues are theirs, which of them are to go.
+
+The registry is a stream of facts that everybody reads in the same order; this is the pure function from facts to state.
+The first `Create` of a name since its job was deleted stands; a job is known by its incarnation, which is never used
+again, and so are the names of its streams and queues.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import msgspec
+
+_DEAD_KEPT = 100_000
+"""How many offsets long it is remembered that an incarnation is gone: whoever says again what he had said before."""
+
+
+class Create(msgspec.Struct, frozen=True, tag="create"):
+    job: str
+    incarnation: str
+    manifest: bytes
+
+
+class Shelves(msgspec.Struct, frozen=True, tag="shelves"):
+    """Said before a stream is made, so that whoever deletes the job knows of it."""
+
+    incarnation: str
+    names: list[str]
+
+
+class Made(msgspec.Struct, frozen=True, tag="made"):
+    """The streams are there. To remove one while it is being made is more than some brokers can bear."""
+
+    incarnation: str
+    names: list[str]
+
+
+class Offer(msgspec.Struct, frozen=True, tag="offer"):
+    """Of each task the first offer stands, and its author fills the queue with it. If he seems to have died over it,
+    the first offer instead of his stands."""
+
+    incarnation: str
+    queue: str
+    tasks: list[str]
+    token: str
+    instead_of: str = ""
+
+
+class Offered(msgspec.Struct, frozen=True, tag="offered"):
+    """The queue has been filled."""
+
+    incarnation: str
+    token: str
+
+
+class Trim(msgspec.Struct, frozen=True, tag="trim"):
+    incarnation: str
+    keep: list[str]
+
+
+class Delete(msgspec.Struct, frozen=True, tag="delete"):
+    incarnation: str
+
+
+class Swept(msgspec.Struct, frozen=True, tag="swept"):
+    """All streams and queues that were to go are gone."""
+
+    incarnation: str
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """All that is known of a job that stands."""
+
+    job: str
+    incarnation: str
+    manifest: bytes
+    created_at: int
+    shelves: list[str]
+    made: list[str]
+    offers: dict[str, dict[str, str]]
+    offered: list[str]
+    kept: list[str] | None
+
+
+class Renew(msgspec.Struct, frozen=True, tag="renew"):
+    """Says again what was said long ago, so that it is not cut off with the old end of the stream. `seen` is how far
+    its author had read: who has not seen all since then cannot know whether the job was deleted meanwhile."""
+
+    seen: int
+    jobs: list[Standing]
+
+
+Fact = Create | Shelves | Made | Offer | Offered | Trim | Delete | Swept | Renew
+
+_decoder = msgspec.msgpack.Decoder(list[Fact])
+
+
+def dump(facts: list[Fact]) -> bytes:
+    return msgspec.msgpack.encode(facts)
+
+
+def load(data: bytes) -> list[Fact]:
+    return _decoder.decode(data)
+
+
+@dataclass(eq=False)
+class Job:
+    """A job as the registry knows it. Times are offsets."""
+
+    name: str
+    incarnation: str
+    manifest: bytes
+    created_at: int
+    said_at: int
+    shelves: set[str] = field(default_factory=set)
+    made: set[str] = field(default_factory=set)
+    offers: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By queue, the tasks in their order, each with the token of its offer."""
+    offered: set[str] = field(default_factory=set)
+    kept: frozenset[str] | None = None
+    deleted: bool = False
+    unswept: bool = False
+
+    def takes(self, log: str) -> bool:
+        return not self.deleted and (self.kept is None or log in self.kept)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether somebody may be about to make one of its streams or queues."""
+        tokens = {token for tasks in self.offers.values() for token in tasks.values()}
+        return not (self.shelves <= self.made and tokens <= self.offered)
+
+    def standing(self) -> Standing:
+        kept = None if self.kept is None else sorted(self.kept)
+        return Standing(
+            self.name,
+            self.incarnation,
+            self.manifest,
+            self.created_at,
+            sorted(self.shelves),
+            sorted(self.made),
+            self.offers,
+            sorted(self.offered),
+            kept,
+        )
+
+
+class Registry:
+    """The state after the facts up to `next`."""
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        self.next = 0
+        self.jobs: dict[str, Job] = {}
+        self.incarnations: dict[str, Job] = {}
+        self.unswept: dict[str, Job] = {}
+        """Those trimmed or deleted of which not everything is known to be gone."""
+        self._dead: OrderedDict[str, int] = OrderedDict()
+        self._ordered: list[str] | None = None
+
+    def in_order(self) -> list[str]:
+        """Names of jobs, oldest first."""
+        if self._ordered is None:
+            self._ordered = [job.name for job in sorted(self.jobs.values(), key=lambda job: job.created_at)]
+        return list(self._ordered)
+
+    def apply(self, offset: int, facts: list[Fact]) -> list[Job]:
+        """Takes in what stands at an offset. Returns the jobs that were trimmed or deleted by it."""
+        if self.start is None:
+            self.start = offset
+        self.next = offset + 1
+        ended = [job for fact in facts if (job := self._apply(offset, fact)) is not None]
+        while self._dead and next(iter(self._dead.values())) < offset - _DEAD_KEPT:
+            self._dead.popitem(last=False)
+        return ended
+
+    def _apply(self, offset: int, fact: Fact) -> Job | None:
+        match fact:
+            case Create():
+                self._create(offset, fact)
+            case Renew():
+                for each in fact.jobs:
+                    self._renew(offset, each, fact.seen)
+            case Swept():
+                self._swept(fact.incarnation)
+            case _:
+                if isinstance(fact, Delete):
+                    self._dead[fact.incarnation] = offset
+                job = self.incarnations.get(fact.incarnation) or self.unswept.get(fact.incarnation)
+                return None if job is None else self._change(job, fact)
+        return None
+
+    def _create(self, offset: int, fact: Create) -> None:
+        if fact.job not in self.jobs and fact.incarnation not in self._dead:
+            self._add(Job(fact.job, fact.incarnation, fact.manifest, offset, offset))
+
+    def _add(self, job: Job) -> None:
+        self.jobs[job.name] = self.incarnations[job.incarnation] = job
+        self._ordered = None
+
+    def _change(self, job: Job, fact: Shelves | Made | Offer | Offered | Trim | Delete) -> Job | None:
+        match fact:
+            case Made():
+                job.made.update(fact.names)
+            case Offered():
+                job.offered.add(fact.token)
+            case _ if job.deleted:
+                # He who says so sees that it comes too late, and makes nothing.
+                return None
+            case Shelves():
+                job.shelves.update(fact.names)
+            case Offer():
+                if job.kept is None:
+                    self._offer(job, fact)
+            case Trim():
+                job.kept = frozenset(fact.keep) if job.kept is None else job.kept & frozenset(fact.keep)
+                self._to_sweep(job)
+                return job
+            case Delete():
+                self._forget(job)
+                job.deleted = True
+                self._to_sweep(job)
+                return job
+        return None
+
+    def _offer(self, job: Job, fact: Offer) -> None:
+        tasks = job.offers.setdefault(fact.queue, {})
+        for task in fact.tasks:
+            standing = tasks.setdefault(task, fact.token)
+            if standing == fact.instead_of and standing not in job.offered:
+                tasks[task] = fact.token
+
+    def _to_sweep(self, job: Job) -> None:
+        job.unswept = True
+        self.unswept[job.incarnation] = job
+
+    def _swept(self, incarnation: str) -> None:
+        job = self.unswept.pop(incarnation, None)
+        if job is not None:
+            job.unswept = False
+
+    def _forget(self, job: Job) -> None:
+        del self.jobs[job.name], self.incarnations[job.incarnation]
+        self._ordered = None
+
+    def _renew(self, offset: int, fact: Standing, seen: int) -> None:
+        """Revives nothing: who cannot know whether the job was deleted since leaves it out."""
+        known = self.incarnations.get(fact.incarnation)
+        if known is None:
+            if fact.incarnation in self._dead or self.start is None or seen < self.start:
+                return
+            known = self._stand_in(offset, fact)
+            if known is None:
+                return
+        known.said_at = offset
+        known.shelves.update(fact.shelves)
+        known.made.update(fact.made)
+        known.offered.update(fact.offered)
+        for queue, tasks in fact.offers.items():
+            for task, token in tasks.items():
+                known.offers.setdefault(queue, {}).setdefault(task, token)
+        if fact.kept is not None and known.kept is None:
+            known.kept = frozenset(fact.kept)
+
+    def _stand_in(self, offset: int, fact: Standing) -> Job | None:
+        """A job whose creation was cut off with the old end of the stream. One of its name that was created later
+        was created in vain."""
+        other = self.jobs.get(fact.job)
+        if other is not None:
+            if other.created_at <= fact.created_at:
+                return None
+            self._forget(other)
+        made = Job(fact.job, fact.incarnation, fact.manifest, fact.created_at, offset)
+        self._add(made)
+        return made

@@ -1,0 +1,182 @@
+"""A consumer of one stream from an offset on. What comes waits here until it is taken; how much may wait is bounded,
+and what does not fit stays on the broker's disk.
+
+`deliver` and `settle` are called by the link's thread, `take` by the reader's. Each counter has one writer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+
+import amqp
+
+from cauce.errors import FabricLost
+from cauce.fabric.rabbitmq_amqp import BrokerChannel, Connection
+from cauce.fabric.rabbitmq_link import Link, News
+
+PREFETCH = 8
+EASY_BYTES = 1 << 20
+"""Up to so much may wait besides what the prefetch allows, so that small messages flow freely."""
+MOST_BYTES = 128 << 20
+"""Of all subscriptions; beyond it, those that were read longest ago are ended."""
+ELSEWHERE_S = 2.0
+"""How long nodes that may have a copy of a stream are waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    offset: int
+    body: bytes
+
+
+class Subscriptions:
+    """All those of an open fabric. They are on one link as a rule. But a broker gives a stream to those who are
+    connected to a node that has a copy of it, and one that was made while a node was down has none there; so there
+    is a link to each node for what the first one cannot have."""
+
+    def __init__(self, link: Link, news: News, to_each: Callable[[], Sequence[Link]] = lambda: ()) -> None:
+        self.link = link
+        self.news = news
+        self._to_each = to_each
+        self._others: Sequence[Link] | None = None
+        self._open: set[Subscription] = set()
+        self._unchecked_bytes = 0
+        link.on_broken.append(partial(self._end_all, link))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self, stream: str, offset: int | str, deadline: float) -> Subscription | None:
+        """None if there is no such stream, or no copy of it that can be reached now. Raises FabricLost."""
+        try:
+            return self._start(self.link, stream, offset, deadline)
+        except amqp.NotFound:
+            return None
+        except amqp.PreconditionFailed:
+            return self._start_elsewhere(stream, offset, deadline)
+
+    def _start(self, link: Link, stream: str, offset: int | str, deadline: float) -> Subscription:
+        made = Subscription(self, link, stream)
+        link.ask(lambda connection: made.open(connection, offset), deadline)
+        return made
+
+    def _start_elsewhere(self, stream: str, offset: int | str, deadline: float) -> Subscription | None:
+        if self._others is None:
+            self._others = self._to_each()
+            for link in self._others:
+                link.on_broken.append(partial(self._end_all, link))
+        until = min(deadline, monotonic() + ELSEWHERE_S)
+        for link in self._others:
+            with suppress(FabricLost, amqp.NotFound, amqp.PreconditionFailed):
+                link.wait_up(until)
+                return self._start(link, stream, offset, deadline)
+        return None
+
+    def add(self, made: Subscription) -> None:
+        self._open.add(made)
+
+    def discard(self, ended: Subscription) -> None:
+        self._open.discard(ended)
+
+    def came(self, size: int) -> None:
+        """By the link's thread. Whoever reads a subscription that was ended goes on with another one."""
+        self._unchecked_bytes += size
+        if self._unchecked_bytes < EASY_BYTES:
+            return
+        self._unchecked_bytes = 0
+        while sum(each.waiting_bytes for each in self._open) > MOST_BYTES and len(self._open) > 1:
+            min(self._open, key=lambda each: each.used_at).end()
+
+    def _end_all(self, link: Link) -> None:
+        for each in [each for each in self._open if each.link is link]:
+            each.end()
+
+
+class Subscription:
+    def __init__(self, family: Subscriptions, link: Link, stream: str) -> None:
+        self.link = link
+        self.stream = stream
+        self.used_at = monotonic()
+        self.ended = False
+        self._family = family
+        self._waiting: deque[Delivery] = deque()
+        self._came_bytes = 0
+        self._taken_bytes = 0
+        self._channel: BrokerChannel | None = None
+        self._unsettled = 0
+        self._last_tag = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        return self._came_bytes - self._taken_bytes
+
+    def open(self, connection: Connection, offset: int | str) -> None:
+        channel: BrokerChannel = connection.channel()
+        channel.on_closed = lambda problem: self.end()
+        self._channel = channel
+        try:
+            channel.basic_qos(0, PREFETCH, False)
+            channel.basic_consume(
+                self.stream,
+                callback=self._deliver,
+                on_cancel=self._cancelled,
+                arguments={"x-stream-offset": offset},
+            )
+        except BaseException:
+            self.end()
+            raise
+        self._family.add(self)
+
+    def take(self) -> Delivery | None:
+        """The next that has come. None: nothing yet, or, if it has ended, nothing any more."""
+        self.used_at = monotonic()
+        try:
+            found = self._waiting.popleft()
+        except IndexError:
+            return None
+        self._taken_bytes += len(found.body)
+        if self._unsettled and (not self._waiting or self.waiting_bytes <= EASY_BYTES):
+            self.link.post(self._settle)
+        return found
+
+    def close(self) -> None:
+        """By the reader."""
+        self.ended = True
+        self.link.post(lambda connection: self.end())
+
+    # By the link's thread.
+
+    def _deliver(self, message: amqp.Message) -> None:
+        if self.ended:
+            return
+        self._waiting.append(Delivery(message.headers["x-stream-offset"], message.body))
+        self._came_bytes += len(message.body)
+        self._unsettled += 1
+        self._last_tag = message.delivery_tag
+        if self.waiting_bytes <= EASY_BYTES and self._unsettled >= PREFETCH // 2:
+            self._settle(None)
+        self._family.came(len(message.body))
+        self._family.news.tell()
+
+    def _settle(self, connection: Connection | None) -> None:
+        """Asks for more by acknowledging all that has come."""
+        if self._unsettled and self._channel is not None and not self.ended:
+            self._unsettled = 0
+            self._channel.basic_ack(self._last_tag, multiple=True)
+
+    def _cancelled(self, consumer_tag: str) -> None:
+        self.end()
+
+    def end(self) -> None:
+        channel, self._channel = self._channel, None
+        self.ended = True
+        self._waiting.clear()
+        self._family.discard(self)
+        if channel is not None and channel.is_open:
+            channel.close()
+        self._family.news.tell()

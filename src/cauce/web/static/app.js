@@ -1,0 +1,58 @@
+// The page's frame: which part of it is shown, the theme, and the token.
+
+import { onUnauthorized } from "./api.js";
+import { ClusterPage } from "./cluster.js";
+import { h, replace, set } from "./dom.js";
+import { JobPage } from "./job.js";
+import { JobsPage } from "./jobs.js";
+import { NewPage } from "./new.js";
+import { tokenAsked } from "./notices.js";
+import { startTheme } from "./theme.js";
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+let leaving = new AbortController();
+
+/** @param {string} hash @param {AbortSignal} signal @returns {{element: Element, title: string}} */
+function pageOf(hash, signal) {
+  const [, name = "jobs", about = ""] = hash.split("/");
+  if (name === "job" && about) {
+    const job = decodeURIComponent(about);
+    return { element: new JobPage(job, signal).element, title: job };
+  }
+  if (name === "cluster") return { element: new ClusterPage(signal).element, title: "Cluster" };
+  if (name === "new") return { element: new NewPage(signal).element, title: "New job" };
+  return { element: new JobsPage(signal).element, title: "Jobs" };
+}
+
+function open() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { element, title } = pageOf(location.hash, leaving.signal);
+  document.title = `${title} · Cauce`;
+  replace(main, element);
+  const section = location.hash.split("/")[1] || "jobs";
+  for (const link of document.querySelectorAll("nav a")) {
+    set(link, "aria-current", link.getAttribute("data-page") === section ? "page" : null);
+  }
+  window.scrollTo(0, 0);
+}
+
+/** What nobody caught is shown: a page that fails in silence helps nobody. @param {unknown} reason */
+function broken(reason) {
+  if (reason instanceof DOMException && reason.name === "AbortError") return;
+  replace(/** @type {HTMLElement} */ (document.getElementById("broken")),
+    h("p", {}, `Something is wrong with this page: ${reason instanceof Error ? reason.message : String(reason)}. Load it again.`));
+}
+
+window.addEventListener("error", (event) => broken(event.error));
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason instanceof DOMException && event.reason.name === "AbortError") event.preventDefault();
+  else broken(event.reason);
+});
+window.addEventListener("hashchange", () => {
+  // A link within the page, as the one to the content, leaves it as it is.
+  if (!location.hash || location.hash.startsWith("#/")) open();
+});
+onUnauthorized(tokenAsked);
+startTheme();
+open();

@@ -1,0 +1,62 @@
+// What a job's plan at work says in words, and as a table for those who do not see the picture.
+
+import { h, say } from "./dom.js";
+import { bytes, count, percent, plural, short } from "./format.js";
+
+/** @typedef {import("./graph.js").Stage} Stage */
+/** @typedef {import("./graph.js").Edge} Edge */
+/** @typedef {import("./graph.js").Graph} Graph */
+
+/** @param {Edge} edge @param {boolean} live */
+export function flowText(edge, live) {
+  if (live) return edge.rows_per_s ? `${short(edge.rows_per_s)} rows/s` : edge.bytes_per_s ? `${bytes(edge.bytes_per_s)}/s` : "";
+  return edge.rows ? `${short(edge.rows)} rows` : edge.bytes ? bytes(edge.bytes) : "";
+}
+
+/** @param {Stage} stage @param {boolean} done @param {boolean} live */
+export function shareText(stage, done, live) {
+  if (stage.tasks === 0) return "pages in input order";
+  if (done) return live ? "finished" : `finished, busy ${percent(stage.busy)}`;
+  const tasks = stage.finished ? `${stage.finished} of ${plural(stage.tasks, "task")} · ` : "";
+  return `${tasks}busy ${percent(stage.busy)}, waits ${percent(stage.waiting)}`;
+}
+
+/** @param {string} text @param {number} letters */
+export function cut(text, letters) {
+  return text.length <= letters ? text : `${text.slice(0, letters - 1)}…`;
+}
+
+/** @param {Stage} stage */
+export function stageWords(stage) {
+  return `${stage.name}: ${stage.finished} of ${plural(stage.tasks, "task")} finished; busy ${percent(stage.busy)}, ` +
+    `waiting for input ${percent(stage.waiting)}, idle ${percent(stage.idle)} of the time`;
+}
+
+/** @param {Edge} edge */
+export function edgeWords(edge) {
+  const keys = edge.keys.length ? ` by ${edge.keys.join(", ")}` : "";
+  return `${edge.spread}${keys}: ${plural(edge.records, edge.unit)}, ${plural(edge.rows, "row")}, ${bytes(edge.bytes)}; ` +
+    `${plural(edge.backlog, edge.unit)} waiting`;
+}
+
+/** @param {Graph} graph */
+export function describe(graph) {
+  const busiest = [...graph.stages].sort((a, b) => b.busy - a.busy)[0];
+  const most = busiest ? ` The busiest is ${busiest.name} with ${percent(busiest.busy)}.` : "";
+  return `The job's plan: ${plural(graph.stages.length, "stage")}, ${plural(graph.edges.length, "edge")}.${most}`;
+}
+
+/** @param {HTMLElement} rows */
+export function stageTable(rows) {
+  const heads = ["Stage", "Tasks", "Busy", "Waits", "Idle", "Rows in", "Bytes in"];
+  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Stages" },
+    h("table.compact", {}, h("thead", {}, h("tr", {}, heads.map((head, index) => h(index ? "th.number" : "th", { scope: "col" }, head)))), rows));
+}
+
+/** @param {Element} row @param {Stage} stage */
+export function fillRow(row, stage) {
+  const cells = [stage.name, `${stage.finished} of ${stage.tasks}`, percent(stage.busy), percent(stage.waiting),
+    percent(stage.idle), count(stage.rows), bytes(stage.bytes)];
+  while (row.children.length < cells.length) row.append(h(row.children.length ? "td.number" : "td"));
+  cells.forEach((text, index) => say(row.children[index], text));
+}

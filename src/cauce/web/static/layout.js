@@ -1,0 +1,157 @@
+// Where the boxes and lines of a directed acyclic graph go: in layers from left to right, with few crossings.
+// A pure function of the graph.
+
+const SWEEPS = 8;
+
+/**
+ * @typedef {{id: string, width: number, height: number}} Box
+ * @typedef {{id: string, from: string, to: string}} Line
+ * @typedef {{id: string, width: number, height: number, layer: number, x: number, y: number, real: boolean}} Placed
+ * @typedef {{width: number, height: number, boxes: Map<string, Placed>, paths: Map<string, [number, number][]>}} Layout
+ */
+
+/**
+ * @param {Box[]} boxes in an order in which they can run
+ * @param {Line[]} lines
+ * @param {{across: number, down: number}} gap between layers, and between boxes of one
+ * @returns {Layout}
+ */
+export function layout(boxes, lines, gap) {
+  const placed = layered(boxes, lines);
+  const chains = lines.map((line) => chainOf(line, placed));
+  const layers = byLayer(placed);
+  order(layers, chains);
+  place(layers, gap, chains);
+  const all = [...placed.values()];
+  return {
+    width: Math.max(0, ...all.map((box) => box.x + box.width)),
+    height: Math.max(0, ...all.map((box) => box.y + box.height)),
+    boxes: new Map(all.filter((box) => box.real).map((box) => [box.id, box])),
+    paths: new Map(chains.map(([line, chain]) => [line.id, pathOf(chain)])),
+  };
+}
+
+/** Each box one layer behind the last of those it needs; sources stand right before who needs them.
+ * @param {Box[]} boxes @param {Line[]} lines */
+function layered(boxes, lines) {
+  /** @type {Map<string, Placed>} */
+  const placed = new Map();
+  for (const box of boxes) {
+    const before = lines.filter((line) => line.to === box.id).map((line) => placed.get(line.from)?.layer ?? 0);
+    placed.set(box.id, { ...box, layer: before.length ? Math.max(...before) + 1 : 0, x: 0, y: 0, real: true });
+  }
+  for (const box of [...placed.values()].reverse()) {
+    if (lines.some((line) => line.to === box.id)) continue;
+    const behind = lines.filter((line) => line.from === box.id).map((line) => placed.get(line.to)?.layer ?? 1);
+    if (behind.length) box.layer = Math.min(...behind) - 1;
+  }
+  return placed;
+}
+
+/** A line that passes layers goes through an empty place in each.
+ * @param {Line} line @param {Map<string, Placed>} placed @returns {[Line, Placed[]]} */
+function chainOf(line, placed) {
+  const from = /** @type {Placed} */ (placed.get(line.from));
+  const to = /** @type {Placed} */ (placed.get(line.to));
+  const chain = [from];
+  for (let layer = from.layer + 1; layer < to.layer; layer++) {
+    const empty = { id: `${line.id}@${layer}`, width: 0, height: 18, layer, x: 0, y: 0, real: false };
+    placed.set(empty.id, empty);
+    chain.push(empty);
+  }
+  return [line, [...chain, to]];
+}
+
+/** @param {Map<string, Placed>} placed */
+function byLayer(placed) {
+  /** @type {Placed[][]} */
+  const layers = [];
+  for (const box of placed.values()) (layers[box.layer] ??= []).push(box);
+  return layers;
+}
+
+/** Sorts each layer by where its neighbours stand, to and fro. @param {Placed[][]} layers @param {[Line, Placed[]][]} chains */
+function order(layers, chains) {
+  /** @type {Map<Placed, {before: Placed[], behind: Placed[]}>} */
+  const beside = new Map(layers.flat().map((box) => [box, { before: [], behind: [] }]));
+  for (const [, chain] of chains) {
+    for (let i = 1; i < chain.length; i++) {
+      beside.get(chain[i])?.before.push(chain[i - 1]);
+      beside.get(chain[i - 1])?.behind.push(chain[i]);
+    }
+  }
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    const forth = sweep % 2 === 0;
+    for (const layer of forth ? layers : [...layers].reverse()) {
+      const at = new Map(layers.flatMap((each) => each.map((box, index) => [box, (index + 0.5) / each.length])));
+      const wish = new Map(layer.map((box) => {
+        const near = /** @type {{before: Placed[], behind: Placed[]}} */ (beside.get(box))[forth ? "before" : "behind"];
+        const places = near.map((each) => at.get(each) ?? 0);
+        return [box, places.length ? places.reduce((a, b) => a + b, 0) / places.length : at.get(box) ?? 0];
+      }));
+      layer.sort((a, b) => (wish.get(a) ?? 0) - (wish.get(b) ?? 0));
+    }
+  }
+}
+
+/** @param {Placed[][]} layers @param {{across: number, down: number}} gap @param {[Line, Placed[]][]} chains */
+function place(layers, gap, chains) {
+  let x = 0;
+  const heights = layers.map((layer) => layer.reduce((sum, box) => sum + box.height + gap.down, -gap.down));
+  const tallest = Math.max(0, ...heights);
+  layers.forEach((layer, index) => {
+    const width = Math.max(0, ...layer.map((box) => box.width));
+    let y = (tallest - heights[index]) / 2;
+    for (const box of layer) {
+      box.x = x;
+      if (!box.real) box.width = width;
+      box.y = y;
+      y += box.height + gap.down;
+    }
+    x += width + gap.across;
+  });
+  for (let round = 0; round < 4; round++) straighten(layers, chains, gap.down);
+  const top = Math.min(...layers.flat().map((box) => box.y));
+  for (const box of layers.flat()) box.y -= top;
+}
+
+/** Moves boxes towards the middle of their neighbours as far as the others of their layer let them.
+ * @param {Placed[][]} layers @param {[Line, Placed[]][]} chains @param {number} down */
+function straighten(layers, chains, down) {
+  /** @type {Map<Placed, number[]>} */
+  const pulls = new Map(layers.flat().map((box) => [box, []]));
+  for (const [, chain] of chains) {
+    for (let i = 1; i < chain.length; i++) {
+      pulls.get(chain[i])?.push(middle(chain[i - 1]));
+      pulls.get(chain[i - 1])?.push(middle(chain[i]));
+    }
+  }
+  for (const layer of layers) {
+    layer.forEach((box, index) => {
+      const near = pulls.get(box) ?? [];
+      if (!near.length) return;
+      const wish = near.reduce((a, b) => a + b, 0) / near.length - box.height / 2;
+      const above = layer[index - 1];
+      const below = layer[index + 1];
+      const least = above ? above.y + above.height + down : -Infinity;
+      const most = below ? below.y - box.height - down : Infinity;
+      box.y = Math.max(least, Math.min(most, wish));
+    });
+  }
+}
+
+/** @param {Placed} box */
+function middle(box) {
+  return box.y + box.height / 2;
+}
+
+/** @param {Placed[]} chain @returns {[number, number][]} */
+function pathOf(chain) {
+  return chain.flatMap((box, index) => {
+    /** @type {[number, number][]} */
+    const points = [];
+    if (index > 0) points.push([box.x, middle(box)]);
+    if (index < chain.length - 1) points.push([box.x + box.width, middle(box)]);
+    return points;
+  });
+}

@@ -1,0 +1,73 @@
+// The lives of processes out of the cluster's events: when each was there, who led, and what happened. Pure functions.
+
+/**
+ * @typedef {{at: number, what: string, name: string, epoch: number, by: string, incarnation: string, why: string,
+ *   last: string, after_s: number | null}} Happened
+ * @typedef {{name: string, role: string, state: string, host: string, pid: number, incarnation: string, leader: boolean,
+ *   ready: boolean, restarts: number, rss: number, cpu: number | null, work: string, quiet_s: number, why: string}} Process
+ * @typedef {{from: number, to: number | null, incarnation: string}} Life
+ * @typedef {{name: string, lives: Life[], terms: Life[], marks: Happened[]}} Lane
+ */
+
+const BIRTHS = new Set(["started", "restarted"]);
+const DEATHS = new Set(["died", "left", "lost"]);
+const ROLES = ["doctor", "gateway", "worker"];
+
+/**
+ * A lane for each process that is there or was, doctors first.
+ * @param {Process[]} processes @param {Happened[]} events in order @param {number} since what was before is not known
+ * @returns {Lane[]}
+ */
+export function lanesOf(processes, events, since) {
+  const names = new Set([...processes.map((each) => each.name), ...events.map((each) => each.name)]);
+  const alive = new Map(processes.filter((each) => each.pid > 0).map((each) => [each.name, each]));
+  return [...names].filter((name) => roleOf(name) >= 0).sort(inOrder).map((name) => {
+    const marks = events.filter((each) => each.name === name);
+    return { name, lives: livesOf(marks, alive.get(name) ?? null, since), terms: termsOf(name, events), marks };
+  });
+}
+
+/** @param {Happened[]} marks @param {Process | null} now @param {number} since @returns {Life[]} */
+function livesOf(marks, now, since) {
+  /** @type {Life[]} */
+  const lives = [];
+  for (const mark of marks) {
+    const open = lives.find((life) => life.to === null);
+    if (BIRTHS.has(mark.what)) {
+      if (open) open.to = mark.at;
+      lives.push({ from: mark.at, to: null, incarnation: mark.incarnation });
+    } else if (DEATHS.has(mark.what)) {
+      if (open) open.to = mark.at;
+      else if (!lives.length) lives.push({ from: since, to: mark.at, incarnation: mark.incarnation });
+    }
+  }
+  const last = lives[lives.length - 1];
+  if (now && (!last || last.to !== null)) lives.push({ from: last?.to ?? since, to: null, incarnation: now.incarnation });
+  if (!now && last && last.to === null) last.to = last.from;
+  return lives;
+}
+
+/** When it led: from its election to the next one, or to its death. @param {string} name @param {Happened[]} events @returns {Life[]} */
+function termsOf(name, events) {
+  /** @type {Life[]} */
+  const terms = [];
+  for (const event of events) {
+    const open = terms.find((term) => term.to === null);
+    if (event.what === "elected") {
+      if (open) open.to = event.at;
+      if (event.name === name) terms.push({ from: event.at, to: null, incarnation: event.incarnation });
+    } else if (open && event.name === name && DEATHS.has(event.what)) open.to = event.at;
+  }
+  return terms;
+}
+
+/** @param {string} name */
+function roleOf(name) {
+  return ROLES.indexOf(name.split("-")[0]);
+}
+
+/** By role, then by number. @param {string} a @param {string} b */
+export function inOrder(a, b) {
+  const number = (/** @type {string} */ name) => Number.parseInt(name.split("-")[1] ?? "0", 10) || 0;
+  return roleOf(a) - roleOf(b) || number(a) - number(b) || (a < b ? -1 : 1);
+}

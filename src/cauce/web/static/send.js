@@ -1,0 +1,155 @@
+// Sends files as numbered parts: cut at records, a few at a time, each tried until it is held or refused. Parts that
+// the service holds already are not sent again, so the same files under the same id go on where they were.
+
+import { jobPath, Problem, request, sendJson } from "./api.js";
+import { Cutter } from "./cut.js";
+import { BadFile } from "./header.js";
+import { endingOf } from "./match.js";
+import { sleep } from "./stream.js";
+
+export const PART_BYTES = 4 * 2 ** 20;
+const READ_BYTES = 2 ** 20;
+const AT_ONCE = 4;
+const PATIENCE_MS = 120_000;
+const LONGEST_HEADER = 8 * 2 ** 10;
+const MOST_WHOLE_BYTES = 60 * 2 ** 20;
+
+/**
+ * @typedef {{body: Uint8Array | Blob, headers: Record<string, string>, weight: number}} Part
+ * @typedef {(table: string, sent: number, parts: number) => void} Told
+ */
+
+/** One upload of a job's tables. */
+export class Upload {
+  /** @param {string} job @param {Told} told @param {AbortSignal} signal */
+  constructor(job, told, signal) {
+    this.job = job;
+    this.told = told;
+    this.signal = signal;
+    this.succeeded = performance.now();
+  }
+
+  /** @param {string} table @param {import("./match.js").Given[]} files in their order @param {string} delimiter */
+  async table(table, files, delimiter) {
+    const path = `${jobPath(this.job)}/tables/${encodeURIComponent(table)}`;
+    const held = await (await this.patiently(() => request(path, { signal: this.signal }))).json();
+    const isHeld = (/** @type {number} */ seq) =>
+      held.ranges.some((/** @type {[number, number]} */ [first, last]) => first <= seq && seq <= last);
+    /** @type {Set<Promise<void>>} */
+    const going = new Set();
+    let seq = 0;
+    let sent = 0;
+    for await (const part of partsOf(files, delimiter)) {
+      const number = seq++;
+      const done = () => this.told(table, (sent += part.weight), number + 1);
+      if (isHeld(number)) done();
+      else {
+        const one = this.put(`${path}/parts/${number}`, part).then(done).finally(() => going.delete(one));
+        going.add(one);
+        if (going.size >= AT_ONCE) await Promise.race(going);
+      }
+      this.signal.throwIfAborted();
+    }
+    await Promise.all(going);
+    if (held.complete === null) await this.patiently(() => sendJson("POST", `${path}/complete`, { parts: seq }));
+  }
+
+  /** @param {string} path @param {Part} part */
+  async put(path, part) {
+    const headers = { ...part.headers, ...(await digest(part.body)) };
+    await this.patiently(() => request(path, { method: "PUT", headers, body: /** @type {any} */ (part.body), signal: this.signal }));
+  }
+
+  /** Again and again with growing pauses, as long as anything has succeeded within the last two minutes.
+   * @template T @param {() => Promise<T>} step @returns {Promise<T>} */
+  async patiently(step) {
+    for (let pause = 250; ; pause = Math.min(pause * 2, 8000)) {
+      try {
+        const outcome = await step();
+        this.succeeded = performance.now();
+        return outcome;
+      } catch (problem) {
+        const passing = problem instanceof Problem && (problem.status === 0 || [408, 429].includes(problem.status) || problem.status >= 500);
+        if (!passing || this.signal.aborted || performance.now() - this.succeeded > PATIENCE_MS) throw problem;
+        await sleep(Math.max(pause * (0.5 + Math.random() / 2), problem.retry_s * 1000), this.signal);
+      }
+    }
+  }
+}
+
+/** @param {import("./match.js").Given[]} files @param {string} delimiter @returns {AsyncGenerator<Part>} */
+export async function* partsOf(files, delimiter) {
+  for (const { path, file } of files) {
+    if (endingOf(path) === ".parquet") yield wholeFile(path, file);
+    else yield* csvParts(path, file, delimiter);
+  }
+}
+
+/** @param {string} path @param {File} file @returns {Part} */
+function wholeFile(path, file) {
+  if (file.size > MOST_WHOLE_BYTES) {
+    throw new BadFile(`${path} is too large to be sent from a browser as Parquet; send it with ./cauce submit`);
+  }
+  const headers = { "Content-Type": "application/vnd.apache.parquet", ...place(path, 2) };
+  return { body: file, headers, weight: file.size };
+}
+
+/** @param {string} path @param {File} file @param {string} delimiter @returns {AsyncGenerator<Part>} */
+async function* csvParts(path, file, delimiter) {
+  const packed = endingOf(path) === ".csv.gz";
+  const cutter = new Cutter(packed ? unpacked(file, path) : slices(file), delimiter);
+  const header = await cutter.header(path);
+  const named = encodeURIComponent(JSON.stringify(header.cells));
+  const line = header.cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(delimiter);
+  const before = named.length > LONGEST_HEADER ? new TextEncoder().encode(`${line}\n`) : null;
+  const columns = before ? {} : { "Cauce-Columns": named };
+  const make = (/** @type {Uint8Array} */ data, /** @type {number} */ firstLine, /** @type {number} */ weight) => ({
+    body: before ? new Blob([before, /** @type {any} */ (data)]) : data,
+    headers: { "Content-Type": "text/csv", ...place(path, firstLine), ...columns },
+    weight,
+  });
+  let empty = true;
+  for await (const piece of cutter.pieces(PART_BYTES)) {
+    const end = piece.start + piece.data.length;
+    yield make(piece.data, piece.firstLine, packed ? 0 : end - (empty ? 0 : piece.start));
+    empty = false;
+  }
+  if (empty) yield make(new Uint8Array(0), header.lines + 1, file.size);
+}
+
+/** @param {string} path @param {number} firstLine */
+function place(path, firstLine) {
+  return { "Cauce-File": encodeURIComponent(path), "Cauce-First-Line": String(firstLine) };
+}
+
+/** @param {File} file @returns {import("./cut.js").Read} */
+export function slices(file) {
+  let at = 0;
+  return async (bytes) => {
+    if (at >= file.size) return null;
+    const slice = file.slice(at, at + Math.max(bytes, READ_BYTES));
+    at += slice.size;
+    return new Uint8Array(await slice.arrayBuffer());
+  };
+}
+
+/** @param {File} file @param {string} path @returns {import("./cut.js").Read} */
+function unpacked(file, path) {
+  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  return async () => {
+    try {
+      const { done, value } = await reader.read();
+      return done ? null : value;
+    } catch {
+      throw new BadFile(`${path} cannot be decompressed to its end`);
+    }
+  };
+}
+
+/** The digest travels along where the browser can make one. @param {Uint8Array | Blob} body @returns {Promise<Record<string, string>>} */
+async function digest(body) {
+  if (!globalThis.crypto?.subtle) return {};
+  const bytes = body instanceof Blob ? await body.arrayBuffer() : body;
+  const made = new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {any} */ (bytes)));
+  return { "Content-Digest": `sha-256=:${btoa(String.fromCharCode(...made))}:` };
+}

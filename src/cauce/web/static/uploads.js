@@ -1,0 +1,76 @@
+// Uploads that are under way. They belong to the tab, not to a page of it: one can look around meanwhile.
+
+import { jobPath, Problem, sendJson } from "./api.js";
+import { h, say, set } from "./dom.js";
+import { bytes, percent, plural } from "./format.js";
+import { toast } from "./notices.js";
+import { Upload } from "./send.js";
+
+/**
+ * @typedef {{name: string, delimiter: string, files: import("./match.js").Given[]}} Source
+ * @typedef {{job: string, dataset: string, queries: string[], parameters: Record<string, string>, sources: Source[]}} Plan
+ */
+
+let open = 0;
+window.addEventListener("beforeunload", (event) => {
+  if (open) event.preventDefault();
+});
+
+/**
+ * Creates the job and begins to send; returns when the job is there.
+ * @param {Plan} plan
+ */
+export async function startUpload(plan) {
+  const { dataset, queries, parameters } = plan;
+  await sendJson("PUT", jobPath(plan.job), { dataset, queries, parameters });
+  run(plan);
+}
+
+/** @param {Plan} plan */
+async function run(plan) {
+  const stop = new AbortController();
+  const total = plan.sources.reduce((sum, source) => sum + sizeOf(source), 0);
+  /** @type {Map<string, number>} */
+  const sent = new Map();
+  const words = h("span");
+  const level = h("div.level");
+  const meter = h("div.meter", { role: "progressbar", "aria-label": `Upload of ${plan.job}`, "aria-valuemin": 0,
+    "aria-valuemax": 100, "aria-valuenow": 0 }, level);
+  const banner = h("div.upload", {}, h("a", { href: `#/job/${encodeURIComponent(plan.job)}` }, plan.job), meter, words,
+    h("button", { type: "button", onclick: () => stop.abort() }, "Stop"));
+  document.getElementById("uploads")?.append(banner);
+  const told = (/** @type {string} */ table, /** @type {number} */ weight, /** @type {number} */ parts) => {
+    sent.set(table, weight);
+    const done = [...sent.values()].reduce((a, b) => a + b, 0);
+    const share = total ? Math.min(1, done / total) : 1;
+    level.style.width = `${share * 100}%`;
+    set(meter, "aria-valuenow", Math.round(share * 100));
+    say(words, `sending ${table}, ${plural(parts, "part")}; ${bytes(done)} of ${bytes(total)}, ${percent(share)}`);
+  };
+  open += 1;
+  try {
+    const upload = new Upload(plan.job, told, stop.signal);
+    for (const source of [...plan.sources].sort((a, b) => sizeOf(a) - sizeOf(b))) {
+      await upload.table(source.name, source.files, source.delimiter);
+    }
+    toast(`All files of ${plan.job} are sent`);
+  } catch (problem) {
+    toast(failure(plan.job, problem, stop.signal), "bad");
+  } finally {
+    open -= 1;
+    banner.remove();
+  }
+}
+
+/** @param {string} job @param {unknown} problem @param {AbortSignal} stopped */
+function failure(job, problem, stopped) {
+  if (stopped.aborted) return `The upload of ${job} was stopped. The same files under the same id go on where it was.`;
+  const said = problem instanceof Error ? problem.message : String(problem);
+  const again = problem instanceof Problem && problem.status === 0 ? " Send the same files under the same id to go on." : "";
+  return `The upload of ${job} ended: ${said}${again}`;
+}
+
+/** @param {Source} source */
+function sizeOf(source) {
+  return source.files.reduce((sum, each) => sum + each.file.size, 0);
+}

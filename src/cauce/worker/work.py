@@ -1,0 +1,39 @@
+"""What a task has done in this process, counted as it goes: for people to look at, and for nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+
+class Flow(msgspec.Struct, frozen=True, array_like=True):
+    records: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    def plus(self, rows: int, size: int, records: int = 1) -> Flow:
+        return Flow(self.records + records, self.rows + rows, self.bytes + size)
+
+    def minus(self, other: Flow) -> Flow:
+        return Flow(self.records - other.records, self.rows - other.rows, self.bytes - other.bytes)
+
+
+@dataclass
+class Work:
+    """`read` are parts of the table, `sent` what went to each edge."""
+
+    read: Flow = field(default_factory=Flow)
+    sent: dict[int, Flow] = field(default_factory=dict)
+
+    def part(self, rows: int, size: int) -> None:
+        self.read = self.read.plus(rows, size)
+
+    def send(self, edge: int, rows: int, size: int) -> None:
+        self.sent[edge] = self.sent.get(edge, Flow()).plus(rows, size)
+
+    def follow(self, other: Work) -> None:
+        """Counts on from where another holder in this process had come."""
+        self.read = self.read.plus(other.read.rows, other.read.bytes, other.read.records)
+        for edge, flow in other.sent.items():
+            self.sent[edge] = self.sent.get(edge, Flow()).plus(flow.rows, flow.bytes, flow.records)

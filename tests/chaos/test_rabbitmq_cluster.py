@@ -1,0 +1,194 @@
+"""A cluster of three broker nodes that is broken in every way while jobs run: all of them end with the oracle's
+answers, and how long work stood still is printed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cauce.broker.nodes import Nodes
+from tests.chaos.interrupted import Case, Interrupted, half_way, make_case, until_work_goes_on
+from tests.service.running import Running, until
+
+pytestmark = pytest.mark.slow
+
+SCALES = {"books": 0.0006, "coffee": 0.0003}
+PAUSE_S = 15.0
+RELEASE_S = 60.0
+
+
+@dataclass(frozen=True)
+class World:
+    nodes: Nodes
+    service: Running
+    namespace: str
+
+    def kill_workers(self) -> None:
+        workers = self.service.children("cauce worker")
+        assert len(workers) == 2
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+
+    def kill_gateway(self) -> None:
+        os.kill(self.service.children("cauce gateway")[0], signal.SIGKILL)
+
+
+OF_JOBS = ("control", "home", "journal", "edges", "raw-", "lease")
+
+
+def left(world: World) -> list[str]:
+    """Streams and queues of jobs. What the service keeps for itself has other names."""
+    alive = next(name for name in world.nodes.names if world.nodes.pid(name) is not None)
+    named = [each.split(".") for each in world.nodes.ctl(alive, "list_queues", "name").split()]
+    return [".".join(each) for each in named if each[0] == world.namespace and each[2:] and each[2].startswith(OF_JOBS)]
+
+
+Fault = Callable[[World], None]
+"""Breaks something and mends it before the end, in the background if need be."""
+
+
+def kill_node(name: str) -> Fault:
+    def strike(world: World) -> None:
+        world.nodes.kill(name)
+        assert world.nodes.pid(name) is None
+
+    return strike
+
+
+def with_workers(name: str) -> Fault:
+    def strike(world: World) -> None:
+        world.kill_workers()
+        world.nodes.kill(name)
+
+    return strike
+
+
+def with_gateway(world: World) -> None:
+    world.kill_gateway()
+    world.nodes.kill("r1")
+
+
+def pause_node(name: str) -> Fault:
+    def strike(world: World) -> None:
+        world.nodes.pause(name)
+        threading.Timer(PAUSE_S, world.nodes.resume, (name,)).start()
+
+    return strike
+
+
+def restart_one_after_another(world: World) -> None:
+    for name in world.nodes.names:
+        world.nodes.kill(name)
+        world.nodes.start_again(name)
+
+
+def lose_the_majority(world: World) -> None:
+    world.nodes.kill("r1")
+    world.nodes.kill("r2")
+    for name in ("r1", "r2"):
+        world.nodes.start_again(name, wait=False)
+    world.nodes.wait_ready()
+
+
+def lose_all(world: World) -> None:
+    for name in world.nodes.names:
+        world.nodes.kill(name)
+    for name in world.nodes.names:
+        world.nodes.start_again(name, wait=False)
+    world.nodes.wait_ready()
+
+
+def kill_again(world: World) -> None:
+    """The same node a second time, as soon as it is back."""
+    for _ in range(2):
+        world.nodes.kill("r2")
+        world.nodes.start_again("r2")
+
+
+def close_connections(world: World) -> None:
+    for _ in range(3):
+        for name in world.nodes.names:
+            world.nodes.ctl(name, "close_all_connections", "closed by a test")
+        time.sleep(0.3)
+
+
+def alarm(raised: list[str], lowered: list[str]) -> Fault:
+    def strike(world: World) -> None:
+        for name in world.nodes.names:
+            world.nodes.ctl(name, *raised)
+        until("an alarm", lambda: "alarm" in world.nodes.ctl("r1", "eval", "rabbit_alarm:get_alarms()."), 30.0)
+
+        def lower() -> None:
+            for name in world.nodes.names:
+                world.nodes.ctl(name, *lowered)
+
+        threading.Timer(5.0, lower).start()
+
+    return strike
+
+
+def take_leases_away(world: World) -> None:
+    """The broker's own limit on how long a message may be held, brought down to nothing."""
+    set_timeout = "application:set_env(rabbit, consumer_timeout, {}), ok."
+    for name in world.nodes.names:
+        world.nodes.ctl(name, "eval", set_timeout.format(1000))
+
+    def restore() -> None:
+        for name in world.nodes.names:
+            world.nodes.ctl(name, "eval", set_timeout.format(1_800_000))
+
+    threading.Timer(10.0, restore).start()
+
+
+FAULTS: dict[str, Fault] = {
+    **{f"kill node {name}": kill_node(name) for name in ("r1", "r2", "r3")},
+    **{f"kill both workers and node {name}": with_workers(name) for name in ("r1", "r2", "r3")},
+    "kill a gateway and a node": with_gateway,
+    **{f"pause node {name}": pause_node(name) for name in ("r1", "r2", "r3")},
+    "restart all, one after another": restart_one_after_another,
+    "kill one node twice": kill_again,
+    "lose the majority": lose_the_majority,
+    "lose all nodes": lose_all,
+    "close all connections": close_connections,
+    "memory alarm": alarm(["set_vm_memory_high_watermark", "0"], ["set_vm_memory_high_watermark", "0.4"]),
+    "disk alarm": alarm(["set_disk_free_limit", "1000GB"], ["set_disk_free_limit", "50MB"]),
+    "leases taken away by the broker": take_leases_away,
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
+    return [make_case(name, tmp_path_factory.mktemp(name), scale) for name, scale in SCALES.items()]
+
+
+@pytest.fixture
+def world(fragile_cluster: Nodes, tmp_path: Path) -> Iterator[World]:
+    namespace = f"faults-{os.getpid()}-{time.monotonic_ns()}"
+    address = f"{fragile_cluster.address}?namespace={namespace}"
+    with Running(tmp_path, "serve", "--workers", "2", "--gateways", "2", "--fabric", address) as service:
+        yield World(fragile_cluster, service, namespace)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_jobs_survive(fault: str, world: World, cases: list[Case]) -> None:
+    clients = [Interrupted(case, world.service.url, f"{case.dataset}-job") for case in cases]
+    half_way(clients)
+    started = time.monotonic()
+    FAULTS[fault](world)
+    stood_s = until_work_goes_on(clients)
+    sys.stdout.write(
+        f"{fault}: work went on after {stood_s:.2f} s (the fault took {time.monotonic() - started:.1f} s)\n"
+    )
+    for client in clients:
+        client.finish()
+    due = time.monotonic() + RELEASE_S
+    while found := left(world):
+        assert time.monotonic() < due, f"not released: {found}"

@@ -1,0 +1,114 @@
+"""A TCP proxy between a fabric and its broker, which can cut, stall and refuse connections. It counts what it did."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+
+_RESET = struct.pack("ii", 1, 0)
+"""Closed so, a socket says nothing: the other side is told by a reset."""
+
+
+class Proxy:
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._flowing = threading.Event()
+        self._flowing.set()
+        self._refusing = False
+        self._lock = threading.Lock()
+        self._cut_after: int | None = None
+        self.accepted = 0
+        self.cuts = 0
+        self.refused = 0
+        self.moved_bytes = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    def cut(self) -> int:
+        """Ends all connections; returns how many there were."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+            self.cuts += bool(pairs)
+        for pair in pairs:
+            for each in pair:
+                _reset(each)
+        return len(pairs)
+
+    def cut_after(self, more_bytes: int) -> None:
+        """Ends all connections when so many bytes more have gone to the broker."""
+        self._cut_after = self.moved_bytes + more_bytes
+
+    def stall(self) -> None:
+        """Nothing moves any more, and nobody is told."""
+        self._flowing.clear()
+
+    def resume(self) -> None:
+        self._flowing.set()
+
+    def refuse(self) -> None:
+        """Nobody gets through, neither old nor new."""
+        self._refusing = True
+        self.cut()
+
+    def admit(self) -> None:
+        self._refusing = False
+
+    def close(self) -> None:
+        self._listener.close()
+        self.resume()
+        self.cut()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                if self._refusing:
+                    self.refused += 1
+                    _reset(near)
+                else:
+                    self._connect(near)
+
+    def _connect(self, near: socket.socket) -> None:
+        try:
+            far = socket.create_connection(self._target)
+        except OSError:
+            _reset(near)
+            return
+        with self._lock:
+            self.accepted += 1
+            self._pairs.append((near, far))
+        for source, sink, counted in ((near, far, True), (far, near, False)):
+            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._pump, args=(source, sink, counted), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                self._flowing.wait()
+                if counted:
+                    self._count(len(data))
+                sink.sendall(data)
+        _reset(source)
+        _reset(sink)
+
+    def _count(self, size: int) -> None:
+        self.moved_bytes += size
+        if self._cut_after is not None and self.moved_bytes >= self._cut_after:
+            self._cut_after = None
+            self.cut()
+
+
+def _reset(each: socket.socket) -> None:
+    with suppress(OSError):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    with suppress(OSError):
+        # A thread that waits on it is not woken by closing alone.
+        each.shutdown(socket.SHUT_RDWR)
+    each.close()

@@ -1,0 +1,157 @@
+"""The registry is a pure function of its facts in their order: everybody comes to the same."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from cauce.fabric.rabbitmq_queues import to_sweep
+from cauce.fabric.rabbitmq_registry import (
+    Create,
+    Delete,
+    Fact,
+    Made,
+    Offer,
+    Offered,
+    Registry,
+    Renew,
+    Shelves,
+    Swept,
+    Trim,
+    dump,
+    load,
+)
+
+
+def after(*facts: Fact, start: int = 0) -> Registry:
+    registry = Registry()
+    for offset, fact in enumerate(facts, start=start):
+        registry.apply(offset, load(dump([fact])))
+    return registry
+
+
+def manifests(registry: Registry) -> dict[str, bytes]:
+    return {name: registry.jobs[name].manifest for name in registry.in_order()}
+
+
+def test_the_first_creation_stands() -> None:
+    assert manifests(after(Create("j", "1", b"a"), Create("j", "2", b"b"))) == {"j": b"a"}
+
+
+def test_jobs_are_listed_by_their_creation() -> None:
+    facts = [Create(name, name, b"") for name in "mzakb"]
+    assert after(*facts, Create("a", "2", b"")).in_order() == list("mzakb")
+
+
+def test_after_a_deletion_the_next_creation_stands() -> None:
+    facts = (Create("j", "1", b"a"), Create("j", "2", b"b"), Delete("1"), Create("j", "3", b"c"))
+    assert manifests(after(*facts)) == {"j": b"c"}
+    assert manifests(after(*facts, Delete("1"), Delete("2"))) == {"j": b"c"}
+
+
+def test_an_incarnation_is_never_revived() -> None:
+    gone = (Create("j", "1", b"a"), Delete("1"))
+    standing = after(gone[0]).jobs["j"].standing()
+    assert manifests(after(*gone, gone[0])) == {}
+    assert manifests(after(*gone, Renew(1, [standing]))) == {}
+    assert manifests(after(*gone, Shelves("1", ["s"]), Offer("1", "q", ["t"], "x"), Trim("1", []))) == {}
+
+
+def test_facts_said_twice_change_nothing() -> None:
+    facts: list[Fact] = [
+        Create("j", "1", b"a"),
+        Shelves("1", ["s", "r"]),
+        Offer("1", "q", ["t", "u"], "x"),
+        Offered("1", "x"),
+        Trim("1", ["s.a"]),
+    ]
+    once = after(*facts).jobs["j"]
+    assert after(*(fact for fact in facts for _ in range(2))).jobs["j"].standing() == once.standing()
+    assert after(*facts, *facts[:2]).jobs["j"].standing() == once.standing()
+
+
+def test_of_each_task_the_first_offer_stands() -> None:
+    job = after(Create("j", "1", b""), Offer("1", "q", ["a", "b"], "x"), Offer("1", "q", ["b", "c"], "y")).jobs["j"]
+    assert job.offers == {"q": {"a": "x", "b": "x", "c": "y"}}
+
+
+def test_an_offer_instead_of_one_stands_if_that_was_not_fulfilled() -> None:
+    first = (Create("j", "1", b""), Offer("1", "q", ["a"], "x"))
+    mended = (*first, Offer("1", "q", ["a"], "y", "x"), Offer("1", "q", ["a"], "z", "x"))
+    assert after(*mended).jobs["j"].offers["q"] == {"a": "y"}
+    fulfilled = (*first, Offered("1", "x"), Offer("1", "q", ["a"], "y", "x"))
+    assert after(*fulfilled).jobs["j"].offers["q"] == {"a": "x"}
+
+
+def test_nothing_is_offered_in_a_trimmed_job() -> None:
+    assert after(Create("j", "1", b""), Trim("1", []), Offer("1", "q", ["a"], "x")).jobs["j"].offers == {}
+
+
+def test_what_was_trimmed_once_does_not_come_back() -> None:
+    job = after(Create("j", "1", b""), Trim("1", ["a", "b"]), Trim("1", ["b", "c"])).jobs["j"]
+    assert [log for log in "abc" if job.takes(log)] == ["b"]
+
+
+def test_what_is_to_be_swept() -> None:
+    facts = (
+        Create("j", "1", b""),
+        Shelves("1", ["raw", "home", "edges1"]),
+        Offer("1", "q", ["t"], "x"),
+    )
+    trimmed = after(*facts, Trim("1", ["home.answer", "home.reports"]))
+    assert to_sweep("ns", trimmed.unswept["1"]) == ["ns.1.edges1", "ns.1.raw", "ns.1.lease.q"]
+    deleted = after(*facts, Delete("1"))
+    assert to_sweep("ns", deleted.unswept["1"]) == ["ns.1.edges1", "ns.1.home", "ns.1.raw", "ns.1.lease.q"]
+    assert not after(*facts, Delete("1"), Swept("1")).unswept
+
+
+def test_what_is_being_made_is_known_until_it_is_made() -> None:
+    begun: list[Fact] = [Create("j", "1", b""), Shelves("1", ["s", "r"]), Offer("1", "q", ["t"], "x"), Delete("1")]
+    for last in permutations([Made("1", ["s"]), Made("1", ["r"]), Offered("1", "x")]):
+        for count in range(3):
+            assert after(*begun, *last[:count]).unswept["1"].under_way
+        assert not after(*begun, *last).unswept["1"].under_way
+
+
+def test_nothing_is_made_of_a_deleted_job() -> None:
+    job = after(Create("j", "1", b""), Delete("1"), Shelves("1", ["s"]), Offer("1", "q", ["t"], "x")).unswept["1"]
+    assert not job.under_way
+    assert not job.takes("s.log")
+
+
+def test_who_comes_later_knows_the_same_by_what_was_renewed() -> None:
+    facts = (
+        Create("j", "1", b"a"),
+        Create("i", "2", b"b"),
+        Shelves("1", ["s"]),
+        Made("1", ["s"]),
+        Offer("1", "q", ["t"], "x"),
+        Offered("1", "x"),
+        Trim("1", ["s.a"]),
+    )
+    early = after(*facts)
+    renewal = Renew(early.next, [job.standing() for job in early.jobs.values()])
+    late = after(renewal, start=early.next)
+    assert late.in_order() == early.in_order() == ["j", "i"]
+    for name in early.jobs:
+        assert late.jobs[name].standing() == early.jobs[name].standing()
+
+
+def test_who_did_not_see_all_since_a_renewal_was_made_does_not_believe_it() -> None:
+    """The deletion that followed may be what was cut off."""
+    standing = after(Create("j", "1", b"a")).jobs["j"].standing()
+    assert manifests(after(Renew(1, [standing]), start=5)) == {}
+    assert manifests(after(Delete("1"), Renew(5, [standing]), start=5)) == {}
+    assert manifests(after(Renew(5, [standing]), start=5)) == {"j": b"a"}
+
+
+def test_a_renewal_prevails_over_a_creation_in_vain() -> None:
+    standing = after(Create("j", "1", b"a")).jobs["j"].standing()
+    assert manifests(after(Create("j", "2", b"b"), Renew(10, [standing]), start=10)) == {"j": b"a"}
+
+
+def test_whoever_begins_anywhere_agrees_on_jobs_that_began_later() -> None:
+    facts = [Create("j", "1", b"a"), Delete("1"), Create("j", "2", b"b"), Create("j", "3", b"c")]
+    for order in permutations(facts):
+        full = after(*order, Delete("1"), Delete("2"), Delete("3"), Create("j", "4", b"d"))
+        late = after(Create("j", "4", b"d"), start=len(order) + 3)
+        assert manifests(full) == manifests(late) == {"j": b"d"}

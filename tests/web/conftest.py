@@ -1,0 +1,53 @@
+"""One browser and one service for all tests of a process; files of two datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cauce.datasets.synth import generate
+from tests.service.running import Running
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.web.browsing import PATIENCE_MS, browser_path
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = browser_path()
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("coffee")
+    generate("coffee", folder, scale=0.001, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with Running(tmp_path_factory.mktemp("service"), "serve", "--workers", "2", "--gateways", "1") as running:
+        yield running
+    assert running.process.returncode == 0
+    assert not running.events("internal error"), running.said()
+
+
+@pytest.fixture(scope="session")
+def done(service: Running, coffee: Path) -> str:
+    """A job that has ended well."""
+    from cauce.client import Service
+
+    with Service(service.url) as client:
+        client.submit("coffee", coffee, job="done")
+    return "done"

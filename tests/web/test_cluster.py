@@ -1,0 +1,121 @@
+"""The cluster's page: a process that is killed is seen to die, to be noticed, and to come back."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.service.running import Running, until
+from tests.web.browsing import watched
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service of its own: it is hurt here."""
+    with Running(tmp_path_factory.mktemp("cluster"), "serve", "--workers", "2", "--gateways", "2") as running:
+        yield running
+
+
+def pid_of(service: Running, name: str) -> int:
+    processes = service.get("/v1/cluster").json()["processes"]
+    assert isinstance(processes, list)
+    return next(int(each["pid"]) for each in processes if each["name"] == name)
+
+
+def happened(service: Running, name: str, what: str, since: float) -> list[dict[str, object]]:
+    events = service.get("/v1/cluster/events?last=1000").json()["events"]
+    assert isinstance(events, list)
+    return [each for each in events if each["name"] == name and each["what"] == what and each["at"] > since]
+
+
+def signs(page: Page, name: str, what: str) -> int:
+    return page.locator(f'[data-lane="{name}"] .sign.{what}').count()
+
+
+def settled(page: Page) -> None:
+    expect(page.locator('[data-lane="worker-1"] .alive')).not_to_have_count(0)
+    expect(page.locator(".why")).to_contain_text("leads")
+
+
+def test_a_killed_worker_is_marked_noticed_and_back(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        before = signs(page, "worker-1", "died")
+        killed_at = time.time()
+        os.kill(pid_of(cluster, "worker-1"), signal.SIGKILL)
+        died = page.locator('[data-lane="worker-1"] .sign.died')
+        expect(died).not_to_have_count(before)
+        shown_at = time.time()
+        expect(died.last.locator("title")).to_have_text(re.compile("killed by SIGKILL"))
+        for what in ("detected", "restarted", "caught-up"):
+            expect(page.locator(f'[data-lane="worker-1"] .sign.{what}').last).to_be_visible()
+        detected = float(str(happened(cluster, "worker-1", "detected", killed_at)[-1]["at"]))
+        sys.stdout.write(f"the mark was there {shown_at - detected:.2f} s after the death was noticed\n")
+        row = page.locator("table.processes tr").filter(has=page.get_by_role("rowheader", name="worker-1", exact=True))
+        expect(row.locator(".state")).to_have_text("running")
+        found.picture("cluster-kill")
+
+
+def test_the_leader_is_shown_and_its_successor(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        leader = str(cluster.get("/v1/cluster").json()["leader"])
+        expect(page.get_by_role("rowheader", name=f"{leader} ★")).to_be_visible()
+        os.kill(pid_of(cluster, leader), signal.SIGKILL)
+        expect(page.locator(".why")).not_to_contain_text(f"{leader} leads")
+        expect(page.locator(".why")).to_contain_text("leads")
+        expect(page.locator(f'[data-lane="{leader}"] .sign.died')).not_to_have_count(0)
+
+
+def test_what_happened_can_be_looked_at_after_the_fact(browser: Browser, cluster: Running) -> None:
+    os.kill(pid_of(cluster, "worker-2"), signal.SIGKILL)
+    until("the death is on record", lambda: bool(happened(cluster, "worker-2", "died", 0.0)))
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        assert signs(page, "worker-2", "died") >= 1
+        expect(page.locator(".happenings")).to_contain_text("worker-2 died: ")
+        page.get_by_role("button", name="7 days").click()
+        expect(page.locator(".lanes")).to_have_attribute("aria-label", re.compile("7 days"))
+        assert signs(page, "worker-2", "died") >= 1
+
+
+def test_the_log_of_a_process_is_shown(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        page.get_by_role("button", name="Log of gateway-1").click()
+        expect(page.locator(".log")).to_contain_text("gateway started")
+        found.assert_accessible()
+
+
+def test_a_gateway_that_dies_under_the_page_does_not_break_it(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        for name in ("gateway-1", "gateway-2"):
+            before = signs(page, name, "died")
+            os.kill(pid_of(cluster, name), signal.SIGKILL)
+            expect(page.locator(f'[data-lane="{name}"] .sign.died')).not_to_have_count(before)
+        page.goto(f"{cluster.url}/#/jobs")
+        expect(page.locator("h1")).to_have_text("Jobs")
+        # The browser notes the broken connections on its console; nothing else may be there.
+        assert all(re.search("ERR_|Failed to load resource", each) for each in found.complaints), found.complaints
+        found.complaints.clear()
+
+
+def test_a_gateway_without_a_cluster_says_so(browser: Browser, tmp_path: Path) -> None:
+    with Running(tmp_path, "gateway") as alone, watched(browser, alone.url) as found:
+        page = found.open("#/cluster")
+        expect(page.locator(".why")).to_contain_text("runs by itself")
+        found.complaints.clear()

@@ -1,0 +1,226 @@
+"""The pages as a person meets them: jobs, a job, its answers; by mouse, by keyboard, on a phone, in the dark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.service.running import Running
+from tests.web.browsing import watched
+
+PAGES = {"jobs": "#/jobs", "job": "#/job/done", "new": "#/new", "cluster": "#/cluster"}
+FIRST_LOAD_BYTES = 300_000
+
+
+def settled(page: Page, name: str) -> None:
+    """Waits for what the page has to say."""
+    if name == "jobs":
+        expect(page.locator("table.jobs tbody tr").first).to_be_visible()
+    elif name == "job":
+        expect(page.locator("table.rows tbody tr").first).to_be_visible()
+        expect(page.locator(".graph .stage").first).to_be_visible()
+        expect(page.locator(".timeline .lane").first).to_be_visible()
+    elif name == "new":
+        expect(page.locator(".query").first).to_be_visible()
+    else:
+        expect(page.locator("h1")).to_have_text("Cluster")
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.usefixtures("done")
+def test_every_page_is_accessible_and_fits(browser: Browser, service: Running, name: str, look: str) -> None:
+    with watched(browser, service.url, narrow=look == "phone", dark=look == "dark") as found:
+        page = found.open(PAGES[name])
+        settled(page, name)
+        found.assert_accessible()
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{wide} pixels do not fit"
+        found.picture(f"{name}-{look}", full=name == "job" and look != "phone")
+
+
+def test_the_first_load_is_small(browser: Browser, service: Running) -> None:
+    with watched(browser, service.url) as found:
+        sizes: list[int] = []
+        found.page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+        page = found.open()
+        expect(page.locator("h1")).to_have_text("Jobs")
+        page.wait_for_load_state("load")
+        assert 10_000 < sum(sizes) < FIRST_LOAD_BYTES
+
+
+def test_a_job_is_found_by_keyboard_alone(browser: Browser, service: Running, done: str) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open()
+        link = page.get_by_role("link", name=done, exact=True)
+        expect(link).to_be_visible()
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if link.evaluate("link => link === document.activeElement"):
+                break
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text(done)
+        first = page.get_by_role("tab", name=re.compile("^q1"))
+        first.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name=re.compile("^q2"))).to_have_attribute("aria-selected", "true")
+        page.keyboard.press("End")
+        expect(page.get_by_role("tab", name=re.compile("^q4"))).to_be_focused()
+
+
+def shown_rows(page: Page) -> list[list[str]]:
+    rows: list[list[str]] = page.locator("#tab-panel table.rows tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+    )
+    return rows
+
+
+def test_answers_are_paged_through_with_every_row_once(browser: Browser, service: Running, done: str) -> None:
+    text = service.get(f"/v1/jobs/{done}/results/q1").body.decode().splitlines()[1:]
+    wanted = [line.split(",") for line in text]
+    assert len(wanted) > 50
+    with watched(browser, service.url) as found:
+        page = found.open(PAGES["job"])
+        settled(page, "job")
+        pages = [shown_rows(page)]
+        where = page.locator("#tab-panel .bar [role=status]")
+        while page.get_by_role("button", name="Next").first.is_enabled():
+            before = where.text_content() or ""
+            page.get_by_role("button", name="Next").first.click()
+            expect(where).not_to_have_text(before)
+            pages.append(shown_rows(page))
+        assert [row for each in pages for row in each] == wanted
+        page.get_by_role("button", name="Previous").first.click()
+        expect(where).not_to_have_text(re.compile(f"–{len(wanted)} "))
+        assert shown_rows(page) == pages[-2]
+
+
+def test_charts_fit_their_answers(browser: Browser, service: Running, done: str) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open(PAGES["job"])
+        settled(page, "job")
+        chart = page.locator("#tab-panel .chart")
+        expect(chart).to_have_count(0)
+        page.get_by_role("tab", name=re.compile("^q2")).click()
+        expect(chart).to_have_attribute("aria-label", re.compile("^Lines: quantity"))
+        found.picture("answer-line")
+        page.get_by_label("Drawn:").select_option("profit")
+        expect(chart).to_have_attribute("aria-label", re.compile("^Lines: profit"))
+        page.get_by_role("tab", name=re.compile("^q4")).click()
+        expect(chart).to_have_attribute("aria-label", re.compile("^Bars: purchases"))
+        assert page.locator("#tab-panel .chart .bar").count() == page.locator("#tab-panel table.rows tbody tr").count()
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "arrow"])
+def test_an_answer_is_downloaded_in_every_form(
+    browser: Browser, service: Running, done: str, form: str, tmp_path: Path
+) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open(PAGES["job"])
+        settled(page, "job")
+        with page.expect_download() as saving:
+            page.locator("#tab-panel .downloads").get_by_role("button", name=form).click()
+        assert saving.value.suggested_filename == f"{done}-q1.{form}"
+        saving.value.save_as(tmp_path / "saved")
+        assert (tmp_path / "saved").read_bytes() == service.get(f"/v1/jobs/{done}/results/q1?format={form}").body
+
+
+def test_the_page_says_what_the_command_says(browser: Browser, service: Running, done: str) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open(PAGES["job"])
+        settled(page, "job")
+        expect(page.locator(".why")).to_have_text(str(service.get(f"/v1/jobs/{done}/why").json()["why"]))
+
+
+def test_several_jobs_are_cancelled_at_once(browser: Browser, service: Running) -> None:
+    names = ["unwanted-1", "unwanted-2", "unwanted-3"]
+    with watched(browser, service.url) as found:
+        page = found.open()
+        for name in names:
+            service.create(name, "coffee", ["q1"])
+        for name in names:
+            # They appear by themselves.
+            page.get_by_label(f"Choose job {name}").check()
+        page.get_by_role("button", name="Cancel 3 jobs").click()
+        found.assert_accessible()
+        page.get_by_role("button", name="Cancel them").click()
+        for name in names:
+            row = page.locator("table.jobs tbody tr").filter(has=page.get_by_role("link", name=name, exact=True))
+            expect(row.locator(".state")).to_have_text("cancelled")
+    assert {service.state(name) for name in names} == {"cancelled"}
+
+
+def test_a_job_is_cancelled_from_its_page(browser: Browser, service: Running) -> None:
+    service.create("regretted", "coffee", ["q1"])
+    with watched(browser, service.url) as found:
+        page = found.open("#/job/regretted")
+        expect(page.locator(".why")).to_contain_text("waits for its client")
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Cancel it").click()
+        expect(page.locator("h1 + .state")).to_have_text("cancelled")
+    assert service.state("regretted") == "cancelled"
+
+
+def test_what_is_not_there_is_said(browser: Browser, service: Running) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open("#/job/nobody")
+        expect(page.locator(".why")).to_contain_text("there is no job nobody")
+        assert found.refusals[0][0] == 404
+        # The browser itself notes the 404 on its console; nothing else may be there.
+        assert all("404" in each for each in found.complaints)
+        found.complaints.clear()
+
+
+def test_text_from_outside_stays_text(browser: Browser, service: Running) -> None:
+    hostile = "<img src=x onerror=window.hit=1> distributed"
+    head = b"Title,description,authors,image,previewLink,publisher,publishedDate,infoLink,categories,ratingsCount\n"
+    row = f"{hostile},,\"['<b>bold</b>']\",,,<script>window.hit=1</script>,2005,,\"['Computers']\",1\n".encode()
+    service.create("hostile", "books", ["q1"])
+    put = service.ask("PUT", "/v1/jobs/hostile/tables/books/parts/0", head + row, {"Content-Type": "text/csv"})
+    assert put.status == 201
+    service.complete("hostile", "books", 1)
+    service.wait_done("hostile")
+    with watched(browser, service.url) as found:
+        page = found.open("#/job/hostile")
+        settled(page, "job")
+        assert shown_rows(page) == [[hostile, "<b>bold</b>", "<script>window.hit=1</script>"]]
+        assert page.evaluate("window.hit") is None
+        assert page.locator("main img").count() == 0
+
+
+def test_the_theme_is_chosen_and_kept(browser: Browser, service: Running) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open()
+        colour = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(colour)
+        page.get_by_role("button", name="Theme: auto").click()
+        page.get_by_role("button", name="Theme: light").click()
+        expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+        dark = page.evaluate(colour)
+        assert dark != light
+        page.reload()
+        expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+        assert page.evaluate(colour) == dark
+
+
+def test_a_token_is_asked_for_once_and_used_for_all(browser: Browser, tmp_path: Path) -> None:
+    from cauce.gateway.tokens import FILE, create_token
+
+    (tmp_path / "service").mkdir()
+    token = create_token(tmp_path / "service" / FILE, "maria")
+    with Running(tmp_path, "gateway", "--host", "0.0.0.0", token=token) as guarded:
+        guarded.create("hers", "coffee", ["q1"])
+        with watched(browser, guarded.url.replace("0.0.0.0", "127.0.0.1")) as found:
+            page = found.open()
+            found.assert_accessible()
+            page.get_by_role("textbox", name="Token").fill(token)
+            page.get_by_role("button", name="Use it").click()
+            page.get_by_role("link", name="hers", exact=True).click()
+            expect(page.locator(".why")).to_contain_text("waits for its client")
+            assert page.evaluate("sessionStorage.length") == 1
+            assert page.evaluate("localStorage.length") == 0
+            assert {status for status, _ in found.refusals} == {401}
+            found.complaints.clear()
