@@ -43,9 +43,10 @@ class Interrupted:
     """One client. It sends some parts, waits to be let go on, sends the rest and waits for its answers."""
 
     case: Case
-    url: str
+    url: str | list[str]
     job: str
     before: int = 4
+    token: str | None = None
     half_way: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
     problem: BaseException | None = None
@@ -58,7 +59,7 @@ class Interrupted:
 
     def _run(self) -> None:
         try:
-            with Service(self.url, patience_s=PATIENCE_S) as service:
+            with Service(self.url, self.token, patience_s=PATIENCE_S) as service:
                 service.submit(
                     self.case.dataset, self.case.data, job=self.job, settings=SMALL, on_progress=self._progress
                 )
@@ -80,7 +81,7 @@ class Interrupted:
         assert not self._thread.is_alive(), f"{self.job} did not end"
         if self.problem is not None:
             raise self.problem
-        with Service(self.url, patience_s=PATIENCE_S) as service:
+        with Service(self.url, self.token, patience_s=PATIENCE_S) as service:
             job = service.job(self.job)
             for query in self.case.queries:
                 into = io.BytesIO()
@@ -94,7 +95,7 @@ class Interrupted:
         return len(self.sent_at) >= FURTHER
 
     def parts_read(self) -> int:
-        with Service(self.url, patience_s=PATIENCE_S) as service:
+        with Service(self.url, self.token, patience_s=PATIENCE_S) as service:
             status = service.job(self.job).status()
         return sum(table.parts_read for table in status.tables.values())
 

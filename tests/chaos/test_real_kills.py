@@ -25,8 +25,9 @@ def read_answers(out: Path) -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in out.glob("*.csv")}
 
 
+@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
 @pytest.mark.parametrize("dataset", SCALES)
-def test_kills_and_pauses_change_no_byte(dataset: str, tmp_path: Path) -> None:
+def test_kills_and_pauses_change_no_byte(dataset: str, fabric: list[str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     generate(dataset, data, scale=SCALES[dataset], seed=5)
     wanted = answer(dataset, data)
@@ -34,6 +35,7 @@ def test_kills_and_pauses_change_no_byte(dataset: str, tmp_path: Path) -> None:
     for run in range(MOST_RUNS):
         out = tmp_path / f"out{run}"
         arguments = [dataset, "--data", str(data), "--out", str(out), "--part-bytes", "100000", "--workers", "2"]
+        arguments += fabric
         chaos = Chaos(arguments, every_s=0.15, seed=run, tell=lambda line: None, most=MOST_FAULTS)
         chaos.play()
         hit += chaos.done

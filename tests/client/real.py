@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.cli.running import COLOURS
+from tests.service.running import end_service
 
 READY_S = 120.0
 END_S = 30.0
@@ -24,9 +25,21 @@ class Real:
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "log"
         environment = {name: value for name, value in os.environ.items() if name not in COLOURS}
+        with_us = ["--end-with", str(os.getpid())] if command == "serve" else []
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cauce", command, "--dir", str(folder / "service"), "--port", "0", *options],
+                [
+                    sys.executable,
+                    "-m",
+                    "cauce",
+                    command,
+                    "--dir",
+                    str(folder / "service"),
+                    "--port",
+                    "0",
+                    *options,
+                    *with_us,
+                ],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -61,5 +74,6 @@ class Real:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+                end_service(self.folder / "service")
         assert self.process.stdout is not None
         self.process.stdout.close()

@@ -100,9 +100,9 @@ def data(producer: int, *seqs: int, body: bytes = b"x") -> list[Record]:
 _PATIENCE_S = 20.0
 
 
-def took(fabric: Fabric, job: str = "j", queue: str = "q") -> Lease:
+def took(fabric: Fabric, job: str = "j", queue: str = "q", patience_s: float = _PATIENCE_S) -> Lease:
     """What one has offered or given back, another gets at once, or as soon as it has heard of it."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while (lease := fabric.take(job, queue)) is None:
         assert time.monotonic() < deadline, "nothing to take"
         time.sleep(0.002)

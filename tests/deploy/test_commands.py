@@ -4,49 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from cauce.cli.main import app
 from cauce.deploy.plan import Plan
+from tests.cli.parsing import parse
 from tests.deploy.conftest import PLAN
 from tests.deploy.reading import Process, Written
 
 PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
 COMMAND = re.compile(r"(?:^|[ `])(?:\./)?cauce ((?:submit|token|deploy)[^`\n]*)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a command would have been run with, and the variables that it takes."""
-
-    given: dict[str, Any]
-    variables: set[str | None]
-
-
-def parse(arguments: list[str]) -> Asked:
-    """Reads arguments as `cauce` does, and runs nothing. Ends with `SystemExit(2)` for those that it refuses."""
-    asked: list[Asked] = []
-
-    def record(command: Any) -> None:
-        for inner in getattr(command, "commands", {}).values():
-            record(inner)
-        if not hasattr(command, "commands"):
-            variables = {parameter.envvar for parameter in command.params}
-            command.callback = lambda **given: asked.append(Asked(given, variables))
-
-    command = typer.main.get_command(app)
-    record(command)
-    try:
-        command.main(arguments, prog_name="cauce")
-    except SystemExit as ended:
-        if ended.code:
-            raise
-    return asked[0]
 
 
 def test_every_process_is_one_of_our_commands(written: Written) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cauce.broker.nodes import Nodes
 from cauce.fabric.address import parse
 from cauce.fabric.files import FilesFabric
 from cauce.fabric.rabbitmq import RabbitFabric
+from tests.brokers import shared_nodes
 from tests.fabric.children import Child, ready
 from tests.fabric.proxy import Proxy
 from tests.fabric.rabbit import in_own_namespace, remove_namespace
@@ -66,3 +68,17 @@ def proxy(namespace: str) -> Iterator[Proxy]:
     made = Proxy(*parse(namespace).servers[0])
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def _stressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with shared_nodes(tmp_path_factory, "stressed", 1) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def stressed(_stressed: Nodes) -> Iterator[Nodes]:
+    """A node whose settings may be spoiled, for one test at a time."""
+    with (_stressed.place.folder.parent / "stressed.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield _stressed

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import socket
-import struct
+import ssl
 import threading
 from contextlib import suppress
 
-_RESET = struct.pack("ii", 1, 0)
-"""Closed so, a socket says nothing: the other side is told by a reset."""
-
 
 class Proxy:
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """With `tls` it speaks TLS to whoever comes, and plainly to the broker."""
         self._target = (host, port)
+        self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._flowing = threading.Event()
@@ -38,7 +37,7 @@ class Proxy:
             self.cuts += bool(pairs)
         for pair in pairs:
             for each in pair:
-                _reset(each)
+                _shut(each)
         return len(pairs)
 
     def cut_after(self, more_bytes: int) -> None:
@@ -66,27 +65,41 @@ class Proxy:
         self.cut()
 
     def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
+        while True:
+            try:
                 near, _ = self._listener.accept()
-                if self._refusing:
-                    self.refused += 1
-                    _reset(near)
-                else:
-                    self._connect(near)
+            except OSError:
+                return
+            if self._refusing:
+                self.refused += 1
+                _shut(near)
+                near.close()
+            else:
+                self._connect(near)
 
     def _connect(self, near: socket.socket) -> None:
         try:
+            near = near if self._tls is None else self._tls.wrap_socket(near, server_side=True)
             far = socket.create_connection(self._target)
         except OSError:
-            _reset(near)
+            near.close()
             return
+        for each in (near, far):
+            with suppress(OSError):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self.accepted += 1
             self._pairs.append((near, far))
-        for source, sink, counted in ((near, far, True), (far, near, False)):
-            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._pump, args=(source, sink, counted), daemon=True).start()
+        threading.Thread(target=self._serve, args=(near, far), daemon=True).start()
+
+    def _serve(self, near: socket.socket, far: socket.socket) -> None:
+        """Closes only when nobody reads any more: a number given to another socket must not be read from."""
+        back = threading.Thread(target=self._pump, args=(far, near, False), daemon=True)
+        back.start()
+        self._pump(near, far, True)
+        back.join()
+        near.close()
+        far.close()
 
     def _pump(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
         with suppress(OSError):
@@ -95,8 +108,8 @@ class Proxy:
                 if counted:
                     self._count(len(data))
                 sink.sendall(data)
-        _reset(source)
-        _reset(sink)
+        _shut(source)
+        _shut(sink)
 
     def _count(self, size: int) -> None:
         self.moved_bytes += size
@@ -105,10 +118,6 @@ class Proxy:
             self.cut()
 
 
-def _reset(each: socket.socket) -> None:
+def _shut(each: socket.socket) -> None:
     with suppress(OSError):
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    with suppress(OSError):
-        # A thread that waits on it is not woken by closing alone.
         each.shutdown(socket.SHUT_RDWR)
-    each.close()

@@ -22,6 +22,8 @@ import psutil
 import urllib3
 
 from cauce.datasets import load
+from cauce.doctor.control import stop_all
+from cauce.doctor.home import Home
 from cauce.scan.parts import parts_of
 from cauce.wire.http import COLUMNS, CONTENT_DIGEST, CSV, FILE, FIRST_LINE
 from cauce.worker.job import prepare
@@ -65,9 +67,12 @@ class Running:
     def __init__(self, folder: Path, command: str, *options: str, port: int = 0, token: str = "") -> None:
         self.folder = folder / "service"
         self.token = token
+        self._command = command
         self._log = folder / f"log-{time.monotonic_ns()}"
         environment = {name: value for name, value in os.environ.items() if name not in COLOURS}
         given = [command, "--dir", str(self.folder), "--port", str(port), *options]
+        # A test run that is killed must not leave a service behind.
+        given += ["--end-with", str(os.getpid())] if command == "serve" else []
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "cauce", *given], env=environment, stdout=subprocess.PIPE, stderr=log
@@ -107,8 +112,11 @@ class Running:
         return self.process.returncode
 
     def kill(self) -> None:
+        """It and all that it has started."""
         self.process.kill()
         self.process.wait()
+        if self._command == "serve":
+            end_service(self.folder)
         self._close()
 
     def _close(self) -> None:
@@ -183,6 +191,13 @@ class Running:
     def wait_done(self, job: str) -> None:
         until(f"the end of {job}", lambda: self.state(job) not in ("created", "receiving", "running"))
         assert self.state(job) == "done", self.get(f"/v1/jobs/{job}").body
+
+
+def end_service(folder: Path) -> None:
+    """Whatever of a service still runs on this host: it outlives who started it."""
+    home = Home(folder)
+    if home.find_cluster() is not None:
+        stop_all(home, lambda _: None)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import urllib3
 
+from tests.cli.running import cauce
 from tests.service.conftest import QUERIES, Case
 from tests.service.running import ENOUGH_S, Piece, Running, pieces_of, until
 
@@ -101,7 +102,8 @@ def test_kill_of_one_of_two_gateways_during_uploads(tmp_path: Path, case: Case) 
 
 def test_gateways_on_one_port_are_killed_again_and_again(tmp_path: Path, case: Case) -> None:
     pieces = pieces_of("books", case.data, 2**14, QUERIES)
-    with Running(tmp_path, "serve", "--workers", "1", "--gateways", "2") as service:
+    patient = ["--timing", "park_deaths=100"]
+    with Running(tmp_path, "serve", "--workers", "1", "--gateways", "2", *patient) as service:
         service.create("stormy", queries=QUERIES)
         said: list[int] = []
         stop = threading.Event()
@@ -171,11 +173,15 @@ def test_sigterm_under_load_ends_all_with_exit_code_0(tmp_path: Path, case: Case
         finish(again, "stopped", pieces, case)
 
 
-def test_gateways_and_workers_die_with_their_supervisor(tmp_path: Path) -> None:
+def test_a_service_goes_on_without_who_started_it_until_it_is_stopped(tmp_path: Path) -> None:
     service = Running(tmp_path, "serve", "--workers", "1", "--gateways", "2")
-    everyone = service.children("cauce")
-    assert len(everyone) == 4
-    service.kill()
+    everyone = [pid for title in ("worker", "gateway", "doctor") for pid in service.children(f"cauce {title}")]
+    assert len(everyone) == 6
+    service.process.kill()
+    service.process.wait()
+    assert service.get("/readyz").status == 200
+    assert all(Path(f"/proc/{pid}").exists() for pid in everyone)
+    assert cauce(tmp_path, "stop", "--dir", str(service.folder)).code == 0
     until("the end of every process", lambda: not any(Path(f"/proc/{pid}").exists() for pid in everyone))
 
 

@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
+from cauce.broker.nodes import Nodes
 from cauce.client import Service
 from cauce.client.settings import Sent, Settings
 from cauce.datasets import BUILT_IN, load
@@ -30,6 +32,11 @@ SCALES = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002
 SMALL = Settings(part_bytes=16_000, window=2, connections=1)
 CLIENTS, DROPPING, KILLED, CANCELLING = 100, 20, 10, 10
 RESULTS_S = 60
+SHELVES = ("control", "home", "journal", "edges", "raw-", "lease")
+MOST_KEPT = 4
+"""Streams of a job that has ended, or folders: what is not needed to read its answers is gone by then."""
+SOME_FILES, SOME_BYTES = 200, 300 << 20
+"""What a broker may have more afterwards: its own logs, and memory that it gives back later."""
 ENOUGH_S = 300.0
 
 SLOW_CLIENT = """
@@ -118,14 +125,40 @@ def client(world: World, number: int) -> tuple[str, float] | None:
         return dataset, took
 
 
+class Counted:
+    """What the fabric holds of jobs: folders, or streams and queues, with the broker's descriptors and memory."""
+
+    def __init__(self, jobs: Path, fabric: list[str], broker: Callable[[], Nodes]) -> None:
+        self._jobs = jobs
+        self._nodes = broker() if fabric else None
+        self._namespace = fabric[1].partition("namespace=")[2] if fabric else ""
+
+    def of_jobs(self) -> list[str]:
+        if self._nodes is None:
+            return [path.name for path in self._jobs.iterdir() if "client" in path.name]
+        names = self._nodes.ctl("r1", "list_queues", "name").split()
+        split = [name.split(".") for name in names if name.startswith(f"{self._namespace}.")]
+        return [".".join(each) for each in split if each[2:] and each[2].startswith(SHELVES)]
+
+    def broker(self) -> tuple[int, int]:
+        """Open files and bytes of memory."""
+        if self._nodes is None:
+            return 0, 0
+        process = psutil.Process(self._nodes.pid("r1"))
+        return process.num_fds(), process.memory_info().rss
+
+
 @pytest.mark.slow
-def test_a_hundred_clients(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
+def test_a_hundred_clients(fabric: list[str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
     data = {dataset: tmp_path / dataset for dataset in BUILT_IN}
     for dataset, folder in data.items():
         generate(dataset, folder, scale=SCALES[dataset], seed=5)
     expected = {dataset: dict(answer(dataset, folder)) for dataset, folder in data.items()}
     limits = ["--limit", f"results_seconds={RESULTS_S}", "--limit", "jobs_per_owner=200"]
-    with Real(tmp_path / "real", "--workers", "2", "--gateways", "2", *limits) as real:
+    counted = Counted(tmp_path / "real" / "service" / "jobs", fabric, lambda: request.getfixturevalue("broker"))
+    with Real(tmp_path / "real", "--workers", "2", "--gateways", "2", *limits, *fabric) as real:
+        before = counted.broker()
         world = World(real.url, data, expected, [], [], threading.Lock())
         with ThreadPoolExecutor(CLIENTS) as pool:
             lives = list(pool.map(lambda number: client(world, number), range(CLIENTS)))
@@ -135,8 +168,14 @@ def test_a_hundred_clients(tmp_path: Path) -> None:
         for dataset in BUILT_IN:
             times = [life[1] for life in lives if life is not None and life[0] == dataset]
             print(f"{dataset}: the slowest takes {max(times) / statistics.median(times):.2f} of the median")  # noqa: T201
-        jobs = tmp_path / "real" / "service" / "jobs"
+        held = len(counted.of_jobs())
+        print(f"{held} folders or streams at the end; broker: {before} before, {counted.broker()} then")  # noqa: T201
+        assert held <= MOST_KEPT * CLIENTS
         due = time.monotonic() + ENOUGH_S
-        while left := [path.name for path in jobs.iterdir() if "client" in path.name]:
+        while left := counted.of_jobs():
             assert time.monotonic() < due, f"left behind: {left}"
             time.sleep(1)
+        after = counted.broker()
+        print(f"broker: {after} when all is released")  # noqa: T201
+        assert after[0] <= before[0] + SOME_FILES
+        assert after[1] <= before[1] + SOME_BYTES

@@ -67,11 +67,11 @@ class Watched:
         ]
         assert problems == []
 
-    def picture(self, name: str, *, full: bool = False) -> None:
+    def picture(self, name: str) -> None:
         """Kept for the documentation, where that is asked for."""
         if os.environ.get("CAUCE_PICTURES"):
             PICTURES.mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=PICTURES / f"{name}.png", full_page=full)
+            self.page.screenshot(path=PICTURES / f"{name}.png")
 
 
 @contextmanager

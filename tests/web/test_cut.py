@@ -6,6 +6,7 @@ import base64
 import random
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
 from cauce.errors import WrongColumns
@@ -86,6 +87,7 @@ def test_nasty_files_are_cut_alike(browser: Browser, service: Running, tmp_path:
         assert theirs == ours, (text, case)
 
 
+@pytest.mark.slow
 def test_real_files_are_cut_alike(browser: Browser, service: Running, tmp_path: Path) -> None:
     cases: list[dict[str, object]] = []
     wanted: list[dict[str, object]] = []

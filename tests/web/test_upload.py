@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.comparing import run
@@ -43,6 +44,7 @@ def test_a_folder_is_sent_watched_and_answered(browser: Browser, service: Runnin
     assert_answers(service, "from-browser", coffee)
 
 
+@pytest.mark.slow
 def test_compressed_files_are_unpacked_on_the_way(
     browser: Browser, service: Running, coffee: Path, tmp_path: Path
 ) -> None:
@@ -59,6 +61,7 @@ def test_compressed_files_are_unpacked_on_the_way(
     assert_answers(service, "unpacked", coffee)
 
 
+@pytest.mark.slow
 def test_an_upload_survives_a_service_that_fails_now_and_then(browser: Browser, service: Running, coffee: Path) -> None:
     counted = {"failed": 0, "all": 0}
 
@@ -89,6 +92,7 @@ def test_an_upload_survives_a_service_that_fails_now_and_then(browser: Browser, 
     assert_answers(service, "shaken", coffee)
 
 
+@pytest.mark.slow
 def test_an_upload_that_was_stopped_goes_on_where_it_was(browser: Browser, service: Running, coffee: Path) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/new")
@@ -120,6 +124,7 @@ def test_an_upload_that_was_stopped_goes_on_where_it_was(browser: Browser, servi
     assert_answers(service, "resumed", coffee)
 
 
+@pytest.mark.slow
 def test_a_broken_file_is_told_with_its_name(browser: Browser, service: Running, coffee: Path, tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     shutil.copytree(coffee, folder)
@@ -131,6 +136,7 @@ def test_a_broken_file_is_told_with_its_name(browser: Browser, service: Running,
         expect(page.locator(".notice.bad")).to_contain_text("stores/stores.csv is empty")
 
 
+@pytest.mark.slow
 def test_only_tables_that_the_questions_need_are_asked_for(browser: Browser, service: Running, coffee: Path) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/new")

@@ -37,21 +37,23 @@ def launch_node(installation: Installation, place: Place, layout: Layout, node: 
     write_private(own / "enabled_plugins", "[].\n")
     place.printed(node).unlink(missing_ok=True)
     # What stands behind the script's name goes to Erlang, where it means nothing and can be seen.
-    command = [str(installation.server), "-cauce", layout.mark]
+    command = [*node.prefix, str(installation.server), "-cauce", layout.mark]
     launch(command, environment(place, layout, node), place.printed(node), place.pid(node))
 
 
-def launch_epmd(installation: Installation, place: Place, layout: Layout) -> None:
+def launch_epmd(installation: Installation, place: Place, layout: Layout, node: Node) -> None:
     """Erlang's name server, on a port of its own, so that clusters do not meet in the one of the system."""
-    if running(place.epmd_pid, layout.epmd_mark) is not None:
+    pid_file = place.epmd_pid(node)
+    if running(pid_file, layout.epmd_mark) is not None:
         return
-    hosts = ",".join(sorted({LOOPBACK, *(node.host for node in layout.nodes)}))
-    command = [str(installation.epmd), *layout.epmd_mark.split(), "-address", hosts]
-    log = place.folder / "epmd.log"
-    launch(command, without_brokers(), log, place.epmd_pid)
+    served = [each.host for each in layout.nodes if place.epmd_pid(each) == pid_file]
+    hosts = ",".join(sorted({LOOPBACK, *served}))
+    command = [*node.prefix, str(installation.epmd), *layout.epmd_mark.split(), "-address", hosts]
+    log = pid_file.with_name("epmd.log")
+    launch(command, without_brokers(), log, pid_file)
     _wait(
-        lambda: listens(LOOPBACK, layout.epmd_port),
-        lambda: running(place.epmd_pid, layout.epmd_mark) is not None,
+        lambda: listens(node.host, layout.epmd_port),
+        lambda: running(pid_file, layout.epmd_mark) is not None,
         f"epmd, Erlang's name server, did not come up on port {layout.epmd_port}",
         [log],
     )

@@ -29,6 +29,8 @@ class Node(msgspec.Struct, frozen=True):
     host: str
     port: int
     distribution_port: int
+    prefix: tuple[str, ...] = ()
+    """What its commands begin with where it is on a host of its own, such as `ip netns exec NAME`."""
 
     @property
     def full_name(self) -> str:
@@ -68,13 +70,16 @@ class Place:
         self.file = self.folder / FILE
         self.lock = self.folder / LOCK
         self.home = self.folder / "home"
-        self.epmd_pid = self.folder / "epmd.pid"
 
     def of(self, node: Node) -> Path:
         return self.folder / node.name
 
     def pid(self, node: Node) -> Path:
         return self.of(node) / "pid"
+
+    def epmd_pid(self, node: Node) -> Path:
+        """Of the name server that it shares with the others, unless it is on a host of its own."""
+        return (self.of(node) if node.prefix else self.folder) / "epmd.pid"
 
     def log(self, node: Node) -> Path:
         return self.of(node) / "log" / f"{node.name}.log"
@@ -113,10 +118,14 @@ class Place:
         write_private(self.file, msgspec.json.format(msgspec.json.encode(layout), indent=2).decode() + "\n")
 
 
-def decide(hosts: Sequence[str]) -> Layout:
-    """A layout with one node on each address, on ports that are free now."""
-    ports = free_ports(hosts)
-    nodes = tuple(Node(f"r{number}", host, next(ports), next(ports)) for number, host in enumerate(hosts, start=1))
+def decide(hosts: Sequence[str], prefixes: Sequence[Sequence[str]] = ()) -> Layout:
+    """A layout with one node on each address, on ports that are free now; by `prefixes`, on hosts of their own."""
+    # On a host of its own nothing else listens.
+    ports = free_ports(() if prefixes else hosts)
+    nodes = tuple(
+        Node(f"r{number}", host, next(ports), next(ports), tuple(prefix))
+        for number, (host, prefix) in enumerate(zip(hosts, prefixes or [()] * len(hosts), strict=True), start=1)
+    )
     return Layout(nodes, next(ports), "cauce", secrets.token_urlsafe(18), secrets.token_hex(8))
 
 

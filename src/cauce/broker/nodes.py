@@ -49,8 +49,10 @@ class Nodes:
         """The process of a node, if it runs."""
         return running(self.place.pid(self.node(name)), self.layout.mark)
 
-    def epmd_pid(self) -> int | None:
-        return running(self.place.epmd_pid, self.layout.epmd_mark)
+    def epmd_pid(self, name: str = "") -> int | None:
+        """The name server of a node, or of the first, if it runs."""
+        node = self.node(name or self.names[0])
+        return running(self.place.epmd_pid(node), self.layout.epmd_mark)
 
     def answers(self, name: str) -> bool:
         """Whether AMQP answers on its port: not while it starts, is paused, or stands in a minority."""
@@ -105,7 +107,8 @@ class Nodes:
     def ctl(self, name: str, *arguments: str, patience_s: float = CONTROL_PATIENCE_S) -> str:
         """What `rabbitmqctl` prints when asked about a node."""
         node, asked = self.node(name), f"rabbitmqctl {' '.join(arguments)} on {name}"
-        command = [str(installed().control), "--longnames", "--quiet", "--node", node.full_name, *arguments]
+        control = [*node.prefix, str(installed().control)]
+        command = [*control, "--longnames", "--quiet", "--node", node.full_name, *arguments]
         own = control_environment(self.place, self.layout, node)
         try:
             done = subprocess.run(
@@ -125,7 +128,8 @@ class Nodes:
 
     def _launch(self, names: Sequence[str]) -> None:
         installation = installed()
-        launch_epmd(installation, self.place, self.layout)
+        for node in self.layout.nodes:
+            launch_epmd(installation, self.place, self.layout, node)
         for name in names:
             launch_node(installation, self.place, self.layout, self.node(name))
 
@@ -148,21 +152,27 @@ class Nodes:
         wait_gone(pids, self.layout.mark, KILL_PATIENCE_S)
 
     def _end_epmd(self) -> None:
-        pid = self.epmd_pid()
-        if pid is not None:
-            send(pid, signal.SIGTERM)
-            if wait_gone([pid], self.layout.epmd_mark, KILL_PATIENCE_S):
-                send(pid, signal.SIGKILL)
+        for name in self.names:
+            pid = self.epmd_pid(name)
+            if pid is not None:
+                send(pid, signal.SIGTERM)
+                if wait_gone([pid], self.layout.epmd_mark, KILL_PATIENCE_S):
+                    send(pid, signal.SIGKILL)
 
 
-def start(folder: Path, count: int | None = None, hosts: Sequence[str] = ()) -> Nodes:
-    """Nodes in a folder, all of them answering. `hosts` names an address for each; by default all are on 127.0.0.1."""
-    nodes = prepare(folder, count, hosts)
+def start(
+    folder: Path, count: int | None = None, hosts: Sequence[str] = (), prefixes: Sequence[Sequence[str]] = ()
+) -> Nodes:
+    """Nodes in a folder, all of them answering. `hosts` names an address for each, by default all are on 127.0.0.1;
+    `prefixes` the command that runs another one there, where each is a host of its own."""
+    nodes = prepare(folder, count, hosts, prefixes)
     nodes.start()
     return nodes
 
 
-def prepare(folder: Path, count: int | None = None, hosts: Sequence[str] = ()) -> Nodes:
+def prepare(
+    folder: Path, count: int | None = None, hosts: Sequence[str] = (), prefixes: Sequence[Sequence[str]] = ()
+) -> Nodes:
     """The nodes of a folder, without starting any; what they need to know is decided when it is done first."""
     installed()
     place, wanted = Place(folder), count or len(hosts) or None
@@ -170,7 +180,7 @@ def prepare(folder: Path, count: int | None = None, hosts: Sequence[str] = ()) -
     with place.locked():
         layout = place.read()
         if layout is None:
-            layout = decide(hosts or (LOOPBACK,) * (wanted or 1))
+            layout = decide(hosts or (LOOPBACK,) * (wanted or 1), prefixes)
             place.write(layout)
     if wanted not in (None, len(layout.nodes)):
         raise UsageError(f"{place.folder} was made for --nodes {len(layout.nodes)}, not {wanted}; name another folder")

@@ -246,20 +246,25 @@ class Schedule:
         return {each.number for each in self.ward.alive()}, self._leader()
 
     def _check_return(self) -> None:
-        """A doctor that dies and comes back changes nothing for the leader, however high it is."""
+        """A leader that dies is followed by one other; when it comes back, it changes nothing, however high it is."""
         ward = self.ward
-        spared = [each for each in ward.alive() if each in self._spared(1)]
-        others = [each for each in spared if each.core is not None and not each.core.leads]
-        if not others or ward.problem:
+        spared = {each.number for each in self._spared(1)}
+        leaders = [each for each in ward.alive() if each.core is not None and each.core.leads and each.number in spared]
+        doctors = [each for each in ward.alive() if each.core is not None]
+        if not leaders or len(doctors) < 2 or ward.problem:
             return
-        leader = self._leader()
-        victim = max(others, key=lambda each: each.name)
-        ward.kill(victim)
+        ward.kill(leaders[0])
+        begun = ward.now
+        while not self._agreed() and ward.now - begun < LEADER_BOUND_S and not ward.problem:
+            ward.run(0.2)
+        elected = self._leader()
         ward.run(QUIET_S)
-        if self._leader() != leader:
-            ward.problem = f"flapping: the return of {victim.name} made another leader"
+        if self._leader() != elected:
+            ward.problem = ward.problem or f"flapping: the return of {leaders[0].name} made another leader"
         elif not self._settled():
-            ward.problem = f"{victim.name} was killed: {self._wrong()}"
+            ward.problem = (
+                ward.problem or f"{leaders[0].name}, which led, was killed: {self._wrong() or self._stands()}"
+            )
 
     def _leader(self) -> object:
         return {each.core.bully.epoch for each in self.ward.alive() if each.core is not None and each.acts}

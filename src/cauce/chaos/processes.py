@@ -7,6 +7,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from cauce.worker.process import HOLDS
+
 PROC = Path("/proc")
 
 
@@ -15,12 +17,11 @@ class Seen:
     pid: int
     role: str
     leases: int
-    """Locks on lease files: more than none means that it has work."""
+    """Those it says it holds: more than none means that it has work."""
 
 
 def family(root: int) -> list[Seen]:
     """A process and all below it, with their roles, as far as they still live."""
-    locks = _locks()
     found: list[Seen] = []
     waiting = [root]
     while waiting:
@@ -28,9 +29,8 @@ def family(root: int) -> list[Seen]:
         title = title_of(pid)
         if title is None:
             continue
-        role = _role(title)
-        # A run has a lock too, on its folder: that is no lease.
-        found.append(Seen(pid, role, locks.get(pid, 0) if role.startswith("cauce worker") else 0))
+        name, _, leases = title.partition(HOLDS)
+        found.append(Seen(pid, _role(name), int(leases) if leases.isdigit() else 0))
         waiting += _children(pid)
     return found
 
@@ -56,17 +56,6 @@ def _children(pid: int) -> list[int]:
         return [int(each) for each in (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return []
-
-
-def _locks() -> dict[int, int]:
-    """How many file locks each process holds."""
-    counts: dict[int, int] = {}
-    for line in (PROC / "locks").read_text().splitlines():
-        fields = line.split()
-        if "FLOCK" in fields and "->" not in fields:
-            pid = int(fields[4])
-            counts[pid] = counts.get(pid, 0) + 1
-    return counts
 
 
 def kill(pid: int) -> bool:

@@ -136,6 +136,8 @@ class Attendant:
         if now - self._alone_since < self._cluster.timing.orphan:
             return True
         self._alone_since = now
+        if not self._home.run.is_dir():
+            return False
         with suppress(CauceError):
             if not desired(self._home).running:
                 return False
@@ -145,4 +147,5 @@ class Attendant:
 
 def _ready(view: View) -> bool:
     waited = [row for row in view.rows if row.role == "gateway" and row.state != "stopped"]
-    return view.leads and bool(view.rows) and all(row.ready and row.state == "running" for row in waited)
+    # Until it has read what is desired, a leader knows of nobody to wait for.
+    return view.leads and view.running and all(row.ready and row.state == "running" for row in waited)

@@ -7,18 +7,23 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
+from cauce.cli.options import FabricOption
 from cauce.cli.output import console
 from cauce.errors import JobFailed, UsageError
 
 app = typer.Typer(help="Break things on purpose.", no_args_is_help=True, rich_markup_mode=None)
 
 CHUNK = 50
+
+Played = tuple[int, int, list[str]]
+"""How many schedules, how many faults, and what went wrong."""
 
 
 @app.command("run")
@@ -31,6 +36,7 @@ def run(
     queries: Annotated[str, typer.Option(help="queries to answer (default: all)", metavar="q1,q3")] = "",
     workers: Annotated[int, typer.Option(help="worker processes (default: the cores)", min=0, show_default=False)] = 0,
     part_bytes: Annotated[int, typer.Option(help="bytes of a part: small ones make a long run", min=1024)] = 2**18,
+    fabric: FabricOption = "",
 ) -> None:
     """Run a job while killing, pausing and restarting its processes; compare with a run left in peace."""
     from cauce.chaos.run import Chaos, same_answers
@@ -38,6 +44,8 @@ def run(
     arguments = [dataset, "--data", str(data), "--workers", str(workers), "--part-bytes", str(part_bytes)]
     if queries:
         arguments += ["--queries", queries]
+    if fabric:
+        arguments += ["--fabric", fabric]
     calm, faulty = out / "calm", out / "faulty"
     peaceful = [sys.executable, "-P", "-m", "cauce", "run", *arguments, "--out", str(calm)]
     code = subprocess.run(peaceful, stdout=subprocess.DEVNULL, check=False).returncode
@@ -78,16 +86,40 @@ def simulate(
             raise JobFailed(f"seed {seed}: {outcome.problem}")
         console.print("right answers, and nothing left behind")
         return
-    _play_many(range(first, first + schedules), processes or os.cpu_count() or 1)
+    _play_many(_play_jobs, range(first, first + schedules), processes or os.cpu_count() or 1)
 
 
-def _play_many(seeds: range, processes: int) -> None:
+@app.command("doctors")
+def doctors(
+    schedules: Annotated[int, typer.Option(help="how many schedules", min=1)] = 1000,
+    first: Annotated[int, typer.Option(help="seed of the first one", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="play this one alone, and tell its faults")] = -1,
+    processes: Annotated[int, typer.Option(help="how many at once (default: the cores)", min=0)] = 0,
+) -> None:
+    """Play elections and restarts under simulated faults: there must be one leader again, and everybody once."""
+    from cauce.chaos.doctors import play
+
+    if seed >= 0:
+        outcome = play(seed)
+        for fault in outcome.faults:
+            console.print(fault, soft_wrap=True)
+        if outcome.problem:
+            raise JobFailed(f"seed {seed}: {outcome.what}: {outcome.problem}")
+        console.print(
+            f"seed {seed}: {outcome.what}; {len(outcome.faults)} faults; after the last one there was a leader "
+            f"within {outcome.leader_s:.1f} s, and everything was at rest after {outcome.settled_s:.1f} s"
+        )
+        return
+    _play_many(_play_doctors, range(first, first + schedules), processes or os.cpu_count() or 1)
+
+
+def _play_many(play: Callable[[range], Played], seeds: range, processes: int) -> None:
     started = time.monotonic()
     done = faults = 0
     problems: list[str] = []
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     with ProcessPoolExecutor(processes) as pool:
-        for played, count, bad in pool.map(_play_chunk, chunks):
+        for played, count, bad in pool.map(play, chunks):
             done, faults = done + played, faults + count
             problems += bad
             for problem in bad:
@@ -102,10 +134,26 @@ def _play_many(seeds: range, processes: int) -> None:
         raise JobFailed(f"{len(problems)} schedules went wrong; each can be played again with --seed")
 
 
-def _play_chunk(seeds: range) -> tuple[int, int, list[str]]:
+def _play_jobs(seeds: range) -> Played:
     from cauce.chaos.simulate import simulate as play
 
-    outcomes = [play(seed) for seed in seeds]
+    return _told([play(seed) for seed in seeds])
+
+
+def _play_doctors(seeds: range) -> Played:
+    from cauce.chaos.doctors import play
+
+    return _told([play(seed) for seed in seeds])
+
+
+class _Outcome(Protocol):
+    seed: int
+    what: str
+    faults: list[str]
+    problem: str
+
+
+def _told(outcomes: Sequence[_Outcome]) -> Played:
     bad = [f"seed {each.seed}: {each.what}: {each.problem}" for each in outcomes if each.problem]
     return len(outcomes), sum(len(each.faults) for each in outcomes), bad
 

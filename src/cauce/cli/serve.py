@@ -89,6 +89,7 @@ def serve(
     cluster: Annotated[
         Path | None, typer.Option(help="file cluster.toml with numbers of processes and times", show_default=False)
     ] = None,
+    end_with: Annotated[int, typer.Option(hidden=True, help="a process that the service is not to outlive")] = 0,
 ) -> None:
     """Serve many clients over HTTP: gateways, workers, and doctors that bring back whatever dies. Ends at SIGTERM."""
     from cauce.cli.bodies import METRICS, prepare
@@ -99,7 +100,7 @@ def serve(
     from cauce.cli.starting import Wanted, with_file
 
     given = _launching(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts)
-    wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or []), cluster)
+    wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or [], end_with), cluster)
     raise typer.Exit(Serving(dir, given, wanted, _say_ready).run(detach=detach))
 
 

@@ -17,6 +17,7 @@ from cauce.doctor.control import wish_log
 from cauce.doctor.desired import PARKED, RING, RUNNING, STAR, WATCH, Desired, count_key, hold_key
 from cauce.doctor.home import Cluster, Entry, Home, id_of, new_key
 from cauce.doctor.names import Role
+from cauce.doctor.proc import start_of
 from cauce.doctor.seat import address_of_socket, free_seats, next_incarnation
 from cauce.doctor.timing import Timing, timing_of
 from cauce.errors import UsageError
@@ -34,6 +35,8 @@ class Wanted:
     doctors: int | None = None
     watch: str | None = None
     timing: list[str] = field(default_factory=list)
+    end_with: int = 0
+    """A process that the service is not to outlive."""
 
     def counts(self) -> dict[Role, int | None]:
         return {"worker": self.workers, "gateway": self.gateways, "doctor": self.doctors}
@@ -67,7 +70,9 @@ def begin(home: Home, given: Launching, wanted: Wanted) -> Cluster:
     before = home.find_cluster()
     key = before.key if before is not None else new_key()
     timing = timing_of(wanted.timing, Timing())
-    cluster = Cluster(id_of(key), key, {}, given.address(home.folder), "", given.durability, timing)
+    cluster = Cluster(
+        id_of(key), key, {}, given.address(home.folder), "", given.durability, timing, _guardian(wanted.end_with)
+    )
     desired = _wish(cluster, wanted)
     lanes = max(desired.counts.get(("worker", ""), 0), 1)
     given = msgspec.structs.replace(given, lanes=lanes, life=f"{os.getpid()}-{time.time_ns()}")
@@ -76,6 +81,10 @@ def begin(home: Home, given: Launching, wanted: Wanted) -> Cluster:
         doctors={**dict.fromkeys(desired.doctors(), ""), **(before.doctors if before is not None else {})},
         started=msgspec.Raw(msgspec.json.encode(given)),
     )
+
+
+def _guardian(pid: int) -> tuple[int, int]:
+    return (pid, start_of(pid)) if pid else (0, 0)
 
 
 def _wish(cluster: Cluster, wanted: Wanted) -> Desired:

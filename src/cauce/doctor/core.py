@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cauce.doctor.acts import Act, Follow, Fork, Leave, Note, Send, Signal
+from cauce.doctor.acts import Act, Follow, Fork, Leave, Note, Record, Send, Signal
 from cauce.doctor.bully import Bully
 from cauce.doctor.clock import AttentiveClock
-from cauce.doctor.desired import RING, Wish, Wished, Wishes
+from cauce.doctor.desired import RING, RUNNING, Wish, Wished, Wishes
 from cauce.doctor.keeper import Keeper
 from cauce.doctor.lives import Life, Roster
 from cauce.doctor.messages import (
@@ -114,6 +114,13 @@ class Core:
         # Told on before anything is done about it: nobody is to undo what another does.
         told = [Send(peer, Wished(fresh)) for peer in self._peers()]
         return [*told, *self._wind_down(now), *self._lead(now)]
+
+    def stop(self, time_s: float, why: str) -> list[Act]:
+        """All of it is to end, by a doctor's own judgement."""
+        if self._stopping:
+            return []
+        wish = self.wishes.next(RUNNING, "no", self.who.name, why)
+        return [Record(wish), *self.wished(time_s, [wish])]
 
     def forked(self, name: str, incarnation: Incarnation, pid: int, start: int) -> list[Act]:
         """Own children are followed in any case: only their parent hears how they ended."""

@@ -43,6 +43,8 @@ class Cluster(msgspec.Struct, frozen=True):
     host: str = ""
     durability: Durability = "process"
     timing: Timing = Timing()
+    guardian: tuple[int, int] = (0, 0)
+    """Pid and start of a process that the service is not to outlive, if there is one."""
     started: msgspec.Raw = msgspec.Raw(b"{}")
 
     def sealer(self) -> Sealer:

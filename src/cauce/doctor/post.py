@@ -79,7 +79,9 @@ class Post:
 
     def wait(self, seconds: float) -> bool:
         """Whether something comes in within this time."""
-        return bool(select.select([self.socket], [], [], seconds)[0])
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def close(self) -> None:
         self.socket.close()

@@ -4,6 +4,7 @@ pid may be another's by now."""
 from __future__ import annotations
 
 import os
+import select
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,6 +69,13 @@ def open_pidfd(pid: int, start: int) -> int | None:
         return fd
     os.close(fd)
     return None
+
+
+def is_readable(fd: int) -> bool:
+    """Whether a descriptor, of any number, has something to say now."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def send_signal(pid: int, start: int, number: signal.Signals) -> bool:

@@ -4,7 +4,6 @@ what its core says. It never computes and never waits for anything else, so that
 from __future__ import annotations
 
 import os
-import select
 import selectors
 import signal
 import socket
@@ -25,7 +24,7 @@ from cauce.doctor.messages import Cause, Died, Epoch, Incarnation, Message, Seen
 from cauce.doctor.names import Role, role_of
 from cauce.doctor.patient import Facts
 from cauce.doctor.post import Post
-from cauce.doctor.proc import open_pidfd, own_rss, reap, send_signal, shown
+from cauce.doctor.proc import is_readable, lives, open_pidfd, own_rss, reap, send_signal, shown
 from cauce.doctor.scribe import Page, Scribe
 from cauce.doctor.seal import Letter
 from cauce.doctor.view import Ask, view_of
@@ -71,7 +70,7 @@ class Doctor:
         self._woken = self._catch_signals()
         self._scribe = Scribe(self.entry.name, cluster.fabric, cluster.durability)
         self._post = Post(cluster.sealer(), self.entry.name, self.entry.incarnation, self.socket)
-        self._timing = cluster.timing
+        self._timing, self._guardian = cluster.timing, cluster.guardian
         entry = self.entry
         who = Self(entry.name, cluster.host, entry.incarnation, entry.pid, entry.start, entry.restarts)
         self._core = Core(who, cluster.timing, time.monotonic(), cluster.doctors, self.home.epoch())
@@ -105,7 +104,8 @@ class Doctor:
         for letter, address in self._post.receive():
             self._read(letter, address)
         for fd in ended:
-            if fd in self._followed:
+            # Looked at anew: meanwhile the number may have become that of another, who lives.
+            if fd in self._followed and is_readable(fd):
                 self._see_end(fd)
         self._hear_scribe()
         now = time.monotonic()
@@ -128,7 +128,7 @@ class Doctor:
         """Another was faster to see an end; of our own children we alone know the cause."""
         for fd, followed in list(self._followed.items()):
             same = (followed.name, followed.incarnation) == (died.name, died.incarnation)
-            if same and select.select([fd], [], [], 0)[0]:
+            if same and is_readable(fd):
                 self._see_end(fd)
 
     def _hear_scribe(self) -> None:
@@ -179,8 +179,17 @@ class Doctor:
     def _everybody(self, now: float) -> list[Seen]:
         """And those that we should know of: by chance nobody may have told us."""
         self._census_due = now + CENSUS_S
+        if reason := self._over():
+            self._do(self._core.stop(now, reason))
         known = {(each.name, each.incarnation): each for each in self.home.survivors()}
         return list({**known, **{(each.name, each.incarnation): each for each in self._shown()}}.values())
+
+    def _over(self) -> str:
+        """Why the service cannot or must not go on here, if so."""
+        pid, started = self._guardian
+        if pid and not lives(pid, started):
+            return "the process that it was not to outlive has ended"
+        return "" if self.home.run.is_dir() else f"its folder {self.home.folder} is gone"
 
     def _see_end(self, fd: int) -> None:
         followed = self._followed.pop(fd)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import select
 import signal
 import sys
 import time
@@ -19,7 +18,7 @@ from cauce.doctor.home import Entry, Home
 from cauce.doctor.messages import Incarnation
 from cauce.doctor.patient import Facts, Patient
 from cauce.doctor.post import Post, unbound
-from cauce.doctor.proc import open_pidfd, own_rss
+from cauce.doctor.proc import is_readable, open_pidfd, own_rss
 from cauce.worker.events import EXIT_OLD
 
 WOKEN_S = 3.0
@@ -73,7 +72,7 @@ class Pulse:
         if self._followed is None:
             return
         name, incarnation, fd = self._followed
-        if select.select([fd], [], [], 0)[0]:
+        if is_readable(fd):
             os.close(fd)
             self._followed = None
             self._do(self._patient.ended(name, incarnation))

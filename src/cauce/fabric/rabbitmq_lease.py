@@ -60,6 +60,8 @@ class LeaseQueue:
         self.finished: set[str] = set()
         self.unfilled: dict[str, float] = {}
         """Tokens of offers that are not known to have been fulfilled, and since when we know of them."""
+        self.found_empty = False
+        """Whether the last `take` has looked, and found nothing."""
         self._told: object = None
         self._held: dict[str, RabbitLease] = {}
         self._link = link
@@ -77,6 +79,7 @@ class LeaseQueue:
 
     def take(self, queues: int) -> RabbitLease | None:
         """`queues` is how many the caller looks at in turn."""
+        self.found_empty = False
         if monotonic() < self._next_look or not self._link.up:
             return None
         with suppress(FabricLost, amqp.NotFound):
@@ -87,6 +90,7 @@ class LeaseQueue:
                         return lease
                     lease.done()
         self._next_look = monotonic() + max(PACE_S, PACE_EACH_S * queues)
+        self.found_empty = True
         return None
 
     def end(self, lease: RabbitLease, settle: Callable[[], object] | None) -> None:

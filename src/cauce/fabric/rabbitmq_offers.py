@@ -42,7 +42,7 @@ class Offers:
         leases = self._session.lease_queue(job, queue)
         leases.told((len(job.offers[queue]), len(job.offered)))
         lease = leases.take(self._session.lease_queues)
-        if lease is None:
+        if leases.found_empty:
             self._mend(job, queue, leases, deadline)
         return lease
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from time import monotonic
 
 from cauce.fabric.address import Broker
 from cauce.fabric.rabbitmq_directory import Directory
@@ -20,8 +21,10 @@ from cauce.fabric.rabbitmq_shelf import Shelf
 from cauce.fabric.rabbitmq_subscription import Subscriptions
 from cauce.fabric.rabbitmq_writer import Writer
 
-MOST_READERS = 400
+MOST_READERS = 1800
 """Consumers at once: each has a channel, and a connection has 2047."""
+IDLE_S = 30.0
+"""A stream that nobody has read for so long is not kept open."""
 
 
 class Session:
@@ -39,6 +42,7 @@ class Session:
         self.directory = Directory(registry_name(self.namespace), self.writer, self._family, self.queues)
         self._shelves: dict[str, Shelf] = {}
         self._leases: dict[str, LeaseQueue] = {}
+        self._next_rest = 0.0
         self.made: set[str] = set()
         """Streams and queues that we have made."""
         self.to_remove: set[str] = set()
@@ -104,6 +108,11 @@ class Session:
 
     def keep_few_readers(self) -> None:
         """Ends those that were read longest ago; they go on where they were when they are asked again."""
+        now = monotonic()
+        if now > self._next_rest:
+            self._next_rest = now + IDLE_S / 4
+            for shelf in self._shelves.values():
+                shelf.rest(now - IDLE_S)
         if len(self._family) <= MOST_READERS:
             return
         readers = [reader for shelf in self._shelves.values() for reader in shelf.readers]

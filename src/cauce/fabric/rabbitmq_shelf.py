@@ -76,9 +76,16 @@ class Shelf:
                 reminded_at = monotonic()
             self._family.news.wait(seen, _WAIT_S)
 
+    def rest(self, idle_since: float) -> None:
+        """If nobody has read since then, keeps only what cannot be read again: what we have said and seen."""
+        if all(reader.used_at < idle_since for reader in self.readers):
+            self.close()
+
     def close(self) -> None:
         for reader in self.readers:
             reader.close()
+        self._main = None
+        self._alone.clear()
 
     def _reader(self, log: str, place: int) -> Reader:
         if self._main is None:

@@ -83,17 +83,23 @@ class Subscriptions:
     def discard(self, ended: Subscription) -> None:
         self._open.discard(ended)
 
-    def came(self, size: int) -> None:
-        """By the link's thread. Whoever reads a subscription that was ended goes on with another one."""
+    def came(self, link: Link, size: int) -> None:
+        """By a link's thread. Whoever reads a subscription that was ended goes on with another one."""
         self._unchecked_bytes += size
         if self._unchecked_bytes < EASY_BYTES:
             return
         self._unchecked_bytes = 0
-        while sum(each.waiting_bytes for each in self._open) > MOST_BYTES and len(self._open) > 1:
-            min(self._open, key=lambda each: each.used_at).end()
+        by_age = sorted(self._open, key=lambda each: each.used_at)
+        too_much = sum(each.waiting_bytes for each in by_age) - MOST_BYTES
+        for each in by_age[:-1]:
+            if too_much <= 0:
+                return
+            too_much -= each.waiting_bytes
+            # What is on another link is left to its own thread.
+            each.end() if each.link is link else each.close()
 
     def _end_all(self, link: Link) -> None:
-        for each in [each for each in self._open if each.link is link]:
+        for each in [each for each in list(self._open) if each.link is link]:
             each.end()
 
 
@@ -145,7 +151,7 @@ class Subscription:
         return found
 
     def close(self) -> None:
-        """By the reader."""
+        """By any thread but the link's."""
         self.ended = True
         self.link.post(lambda connection: self.end())
 
@@ -160,7 +166,7 @@ class Subscription:
         self._last_tag = message.delivery_tag
         if self.waiting_bytes <= EASY_BYTES and self._unsettled >= PREFETCH // 2:
             self._settle(None)
-        self._family.came(len(message.body))
+        self._family.came(self.link, len(message.body))
         self._family.news.tell()
 
     def _settle(self, connection: Connection | None) -> None:

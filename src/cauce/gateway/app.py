@@ -149,6 +149,7 @@ class Gateway:
         with suppress(asyncio.CancelledError):
             await sweeping
         await asyncio.to_thread(self._pool.stop, 1.0)
+        await asyncio.to_thread(self.routes.close)
 
     async def _sweep(self) -> None:
         while not self._stopping.is_set():

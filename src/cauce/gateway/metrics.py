@@ -1,5 +1,5 @@
 """What a gateway counts, for Prometheus. Where several share a port, each tells the numbers of all: they meet in a
-folder that the supervisor names in the environment."""
+folder that the environment names."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
@@ -32,6 +33,7 @@ from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.showing import Showing
 from cauce.gateway.watching import Watching
 from cauce.wire.http import BYTES, COMPLETE, COUNT, CSV, JSON, PARTS
+from cauce.wire.traces import PartName, open_traces
 
 READY_S = 2.0
 PARTS_BYTES = 8 << 10
@@ -62,6 +64,7 @@ class Routes:
         self._cluster = ClusterRoutes(settings.folder, pool)
         self._live = ClusterLive(settings.folder, pool, watching)
         self._metrics = metrics
+        self._traces = open_traces("gateway")
         self._description = msgspec.json.encode(describe())
 
     def all(self) -> list[Route]:
@@ -105,6 +108,11 @@ class Routes:
 
     async def _on(self, owner: str, job: str, step: Callable[[Service], Outcome]) -> Outcome:
         return await self._pool.run(step, f"{owner}.{job}")
+
+    def close(self) -> None:
+        """What is still to be told is told."""
+        if self._traces is not None:
+            self._traces.close()
 
     async def _health(self, request: Request) -> Response:
         return json_response({"status": "alive"})
@@ -156,10 +164,13 @@ class Routes:
         head = part_head(request.headers)
         limit = self._settings.limits.part_bytes
         announced = announced_bytes(request)
+        began = time.time()
         async with self._room.of(owner, min(limit, limit if announced is None else announced)):
             data = await read_body(request, limit, "part-too-large", self._settings.silence_s)
             new = await self._on(owner, job, lambda on: on.jobs.put_part(owner, job, table, seq, head.body(data)))
         self._metrics.parts.labels("new" if new else "held").inc()
+        if new and self._traces is not None:
+            self._traces.received(PartName(f"{owner}.{job}", table, seq), began, time.time(), len(data))
         return json_response({"part": seq, "new": new}, 201 if new else 200)
 
     async def _held(self, request: Request, owner: str) -> Response:

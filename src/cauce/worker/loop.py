@@ -131,6 +131,11 @@ class Worker:
         self._round.reverse()
         return moved or took
 
+    @property
+    def leases(self) -> int:
+        """How many are held."""
+        return sum(len(held) for job in self._jobs.values() for held in job.held.values())
+
     def held(self) -> list[tuple[str, str]]:
         """Job and task of every lease held, for people."""
         return [

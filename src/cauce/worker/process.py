@@ -14,6 +14,7 @@ from setproctitle import setproctitle
 
 from cauce.errors import CauceError, FabricFull
 from cauce.fabric.contract import Fabric
+from cauce.wire.traces import open_traces
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S
 from cauce.worker.loop import Worker
 from cauce.worker.stats import Stats
@@ -25,6 +26,10 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01
 STATS_VARIABLE = "CAUCE_STATS"
 """Set to `off`, workers say nothing of their tasks: to measure what that costs."""
 
+HOLDS = " holds "
+"""In the title of a worker, before the number of its leases."""
+
+_TITLE_S = 0.05
 _PR_SET_PDEATHSIG = 1
 
 
@@ -63,14 +68,17 @@ class Pulse(Protocol):
 
 def work(fabric: Fabric, name: str, limits: Limits | None = None, pulse: Pulse | None = None) -> int:
     """Runs a worker until it is told to stop. Returns the exit code of its process."""
-    setproctitle(f"cauce worker {name}")
+    title = _Title(f"cauce worker {name}")
     stop = Stop()
-    worker = Worker(fabric, limits, stats=None if os.environ.get(STATS_VARIABLE) == "off" else Stats(fabric))
+    traces = open_traces("worker")
+    told = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
+    worker = Worker(fabric, limits, stats=Stats(fabric, traces=traces) if told else None)
     pause_s = SHORTEST_PAUSE_S
     try:
         while not stop.asked:
             if pulse is not None and pulse.due():
                 pulse.beat(progress=worker.steps, work=_at_work(worker))
+            title.show(worker)
             if worker.step():
                 pause_s = SHORTEST_PAUSE_S
                 continue
@@ -82,7 +90,29 @@ def work(fabric: Fabric, name: str, limits: Limits | None = None, pulse: Pulse |
     except CauceError as problem:
         return _say(name, problem, EXIT_FAILED)
     fabric.close()
+    if traces is not None:
+        traces.close()
     return 0
+
+
+class _Title:
+    """What `ps` shows: who this is, and how many leases it holds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._shown = 0
+        self._next = 0.0
+        setproctitle(name)
+
+    def show(self, worker: Worker) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _TITLE_S
+        held = worker.leases
+        if held != self._shown:
+            self._shown = held
+            setproctitle(f"{self._name}{HOLDS}{held}" if held else self._name)
 
 
 def _at_work(worker: Worker) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from cauce.errors import FabricError
 from cauce.fabric.contract import Fabric
 from cauce.wire.records import Kind, record
+from cauce.wire.traces import PartName, Traces
 from cauce.worker.tasks import SourceTask, Step, Task
 from cauce.worker.topology import CONTROL
 from cauce.worker.work import Flow, Work
@@ -119,8 +120,9 @@ class _JobStats:
 
 
 class Stats:
-    def __init__(self, fabric: Fabric, clocks: Clocks | None = None) -> None:
+    def __init__(self, fabric: Fabric, clocks: Clocks | None = None, traces: Traces | None = None) -> None:
         self._fabric = fabric
+        self._traces = traces
         self._clocks = clocks or Clocks()
         self._life = secrets.token_hex(8)
         self._producer = int(self._life, 16) % _LIVES
@@ -133,6 +135,7 @@ class Stats:
         began = self._clocks.elapsed()
         if timed.waits_since is not None:
             timed.waiting_s += began - timed.waits_since
+        read = task.done.read
         outcome = task.step()
         now = self._clocks.elapsed()
         if outcome is Step.WAITING:
@@ -142,10 +145,18 @@ class Stats:
         timed.busy_s += now - began
         timed.waits_since = None
         timed.changed = True
+        if self._traces is not None and task.done.read.records > read.records:
+            self._trace(self._traces, job, task, now - began, task.done.read.rows - read.rows)
         if outcome is Step.FINISHED:
             timed.finished = True
             timed.look()
         return outcome
+
+    def _trace(self, traces: Traces, job: str, task: Task, took_s: float, rows: int) -> None:
+        stage = task.spec.stage
+        assert stage.table is not None
+        end = self._clocks.wall()
+        traces.read(PartName(job, stage.table.name, task.done.last_part), stage.name, end - took_s, end, rows)
 
     def say_due(self) -> None:
         """Called between steps: says what is most overdue, of one job. Costs a look at the clock if nothing is."""

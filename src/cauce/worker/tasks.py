@@ -242,7 +242,7 @@ class SourceTask(Task):
         self.say_all()
         self.journal.done(part.seq, position, self._names.count_of(CLIENT))
         past.done.add(part.seq)
-        self.done.part(block.height, part.end - part.start)
+        self.done.part(part.seq, block.height, part.end - part.start)
 
     def _shaped(self, edge: Edge, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows that are pages of an answer leave in the answer's types."""

@@ -25,8 +25,10 @@ class Work:
 
     read: Flow = field(default_factory=Flow)
     sent: dict[int, Flow] = field(default_factory=dict)
+    last_part: int = 0
 
-    def part(self, rows: int, size: int) -> None:
+    def part(self, seq: int, rows: int, size: int) -> None:
+        self.last_part = seq
         self.read = self.read.plus(rows, size)
 
     def send(self, edge: int, rows: int, size: int) -> None:

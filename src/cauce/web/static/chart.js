@@ -35,7 +35,7 @@ function lines(chart) {
   const height = 260;
   const box = { left: 58, right: WIDTH - 12, top: 12, bottom: height - 34 };
   const all = chart.series.flatMap((one) => one.values.filter((value) => value !== null));
-  const y = scaleOf(Math.min(0, ...all), Math.max(0, ...all), box.bottom, box.top);
+  const y = scaleOf(...range(all), box.bottom, box.top);
   const x = (/** @type {number} */ index) =>
     chart.x.length === 1 ? (box.left + box.right) / 2 : box.left + (index / (chart.x.length - 1)) * (box.right - box.left);
   const every = Math.ceil(chart.x.length / 8);
@@ -92,6 +92,12 @@ export function scaleOf(least, most, from, to) {
   const ticks = [];
   for (let tick = Math.ceil(least / step) * step; tick <= most + step / 1e6; tick += step) ticks.push(tick);
   return { ticks, at: (/** @type {number} */ value) => from + ((value - least) / span) * (to - from) };
+}
+
+/** From nought on, unless what there is to see would then be a thin stripe. @param {number[]} values @returns {[number, number]} */
+function range(values) {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  return least > most / 2 ? extent(values) : [Math.min(0, least), Math.max(0, most)];
 }
 
 /** @param {number[]} values @returns {[number, number]} */

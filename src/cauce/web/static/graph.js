@@ -9,9 +9,9 @@ const WIDTH = 186;
 const HEIGHT = 74;
 const TABLE_HEIGHT = 46;
 const GAP = { across: 104, down: 24 };
-const SMALLEST = 0.66;
+const SMALLEST = 0.72;
 const MARGIN = 12;
-const TITLE_LETTERS = 23;
+const TITLE_LETTERS = 22;
 
 /**
  * @typedef {{number: number, name: string, kind: string, table: string | null, queries: string[], tasks: number,
@@ -129,8 +129,10 @@ function arrow(points) {
 function labelOf(edge, points) {
   const [x0, y0] = points[points.length - 2] ?? [0, 0];
   const [x1, y1] = points[points.length - 1] ?? [0, 0];
-  const x = (x0 + x1) / 2;
-  const y = (y0 + y1) / 2;
+  // In the gap before the reader, where no box can stand, and on the curve there.
+  const x = x1 - Math.min(GAP.across, x1 - x0) / 2;
+  const along = x1 > x0 ? (x - x0) / (x1 - x0) : 0.5;
+  const y = y0 + (y1 - y0) * (3 * along ** 2 - 2 * along ** 3);
   return s("g.edge-label", { "data-edge": edge.id },
     s("text", { x, y: y - 5, "text-anchor": "middle" }),
     s("text.backlog", { x, y: y + 13, "text-anchor": "middle" }));
@@ -141,7 +143,7 @@ function tableBox(table, box) {
   return s("g.table-box", { transform: `translate(${box.x} ${box.y})` },
     s("title", {}, `Table ${table}, sent by the client`),
     s("rect", { width: box.width, height: box.height, rx: box.height / 2 }),
-    s("text", { x: box.width / 2, y: box.height / 2 + 4, "text-anchor": "middle" }, cut(table, 16)));
+    s("text", { x: box.width / 2, y: box.height / 2 + 4, "text-anchor": "middle" }, cut(table, 18)));
 }
 
 /** @param {Stage} stage @param {import("./layout.js").Placed} box */

@@ -23,8 +23,26 @@ export function lanesOf(processes, events, since) {
   const alive = new Map(processes.filter((each) => each.pid > 0).map((each) => [each.name, each]));
   return [...names].filter((name) => roleOf(name) >= 0).sort(inOrder).map((name) => {
     const marks = events.filter((each) => each.name === name);
-    return { name, lives: livesOf(marks, alive.get(name) ?? null, since), terms: termsOf(name, events), marks };
+    const now = alive.get(name) ?? null;
+    const lives = livesOf(marks, now, since);
+    const terms = termsOf(name, events);
+    const launched = launchOf(now);
+    if (launched !== null) for (const each of [...lives, ...terms]) cutOff(each, launched, events);
+    return { name, lives, terms, marks };
   });
+}
+
+/** When a process that nobody has started, a service's first doctors, began: its incarnation tells. @param {Process | null} process */
+function launchOf(process) {
+  const launch = Number(process?.incarnation.split(".").pop() ?? 0);
+  return launch > 1e12 ? launch / 1000 : null;
+}
+
+/** What began before the present life was over by then, unnoticed: with the last that was heard of anybody. @param {Life} life @param {number} launched @param {Happened[]} events */
+function cutOff(life, launched, events) {
+  if (life.from >= launched || (life.to !== null && life.to < launched)) return;
+  const heard = events.filter((event) => event.at < launched && event.at >= life.from);
+  life.to = heard.length ? heard[heard.length - 1].at : life.from;
 }
 
 /** @param {Happened[]} marks @param {Process | null} now @param {number} since @returns {Life[]} */
@@ -42,7 +60,12 @@ function livesOf(marks, now, since) {
     }
   }
   const last = lives[lives.length - 1];
-  if (now && (!last || last.to !== null)) lives.push({ from: last?.to ?? since, to: null, incarnation: now.incarnation });
+  const launched = launchOf(now);
+  if (now && launched !== null && (!last || last.from < launched)) {
+    lives.push({ from: launched, to: null, incarnation: now.incarnation });
+  } else if (now && (!last || last.to !== null)) {
+    lives.push({ from: last?.to ?? since, to: null, incarnation: now.incarnation });
+  }
   if (!now && last && last.to === null) last.to = last.from;
   return lives;
 }

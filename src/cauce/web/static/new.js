@@ -105,6 +105,7 @@ export class NewPage {
   addFiles(given) {
     const fresh = given.filter((each) => !this.files.some((known) => known.path === each.path));
     this.files.push(...fresh.filter((each) => endingOf(each.path)));
+    this.files.sort((a, b) => (a.path < b.path ? -1 : 1));
     const left = fresh.filter((each) => !endingOf(each.path));
     if (left.length) toast(`Not taken: ${left.map((each) => each.path).slice(0, 5).join(", ")}. From here .csv, .csv.gz and .parquet can be sent.`, "bad");
     this.chosen = match(this.files, this.dataset?.tables ?? []);

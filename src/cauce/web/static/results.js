@@ -9,6 +9,7 @@ import { count, plural } from "./format.js";
 import { toast } from "./notices.js";
 
 const PAGE_ROWS = 25;
+const MOST_DRAWN = 2000;
 const FORMS = ["csv", "json", "parquet", "arrow"];
 
 /**
@@ -36,6 +37,8 @@ export class ResultView {
     this.trail = [null];
     /** @type {import("./exact.js").Page | null} */
     this.page = null;
+    /** @type {import("./exact.js").Cell[][] | null} */
+    this.drawn = null;
     this.value = "";
     this.loading = false;
     this.table = h("table.rows");
@@ -65,14 +68,27 @@ export class ResultView {
     await this.load();
   }
 
+  /** A ranking is drawn page by page; a line has all its points, if they are not too many. @param {import("./exact.js").Page} page */
+  async rowsToDraw(page) {
+    const kind = this.what.hint?.kind ?? "bars";
+    if (kind === "bars" || page.total <= page.rows.length || page.total > MOST_DRAWN) return page.rows;
+    if (this.drawn?.length === page.total) return this.drawn;
+    return parsePage(await (await this.ask({ limit: String(MOST_DRAWN) })).text()).rows;
+  }
+
+  /** @param {Record<string, string>} asked */
+  ask(asked) {
+    const headers = { Accept: "application/json" };
+    return request(`${this.what.path}?${new URLSearchParams(asked)}`, { headers, signal: this.signal });
+  }
+
   async load() {
     this.loading = true;
     try {
       const cursor = this.trail[this.trail.length - 1];
-      const asked = new URLSearchParams({ limit: String(PAGE_ROWS), ...(cursor ? { cursor } : {}) });
-      const headers = { Accept: "application/json" };
-      const response = await request(`${this.what.path}?${asked}`, { headers, signal: this.signal });
+      const response = await this.ask({ limit: String(PAGE_ROWS), ...(cursor ? { cursor } : {}) });
       this.page = parsePage(await response.text());
+      this.drawn = await this.rowsToDraw(this.page);
       this.show(this.page);
     } catch (problem) {
       if (!this.signal.aborted) this.fail(problem);
@@ -118,7 +134,7 @@ export class ResultView {
 
   /** @param {import("./exact.js").Page} page */
   fillChart(page) {
-    const plain = page.rows.map((row) => row.map(rounded));
+    const plain = (this.drawn ?? page.rows).map((row) => row.map(rounded));
     const chosen = choose(this.what.hint, page.columns, plain, this.value);
     replace(this.chart, chosen ? [this.picker(chosen), draw(chosen)] : []);
   }

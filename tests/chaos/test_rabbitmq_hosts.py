@@ -1,0 +1,224 @@
+"""A service over several hosts whose cables are pulled while jobs run: all jobs end with the oracle's answers, and how
+long work stood still is printed."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pytest
+import urllib3
+
+from cauce.client import Service
+from cauce.client.settings import Sent
+from cauce.fabric.address import open_fabric
+from cauce.fabric.contract import Fabric, Position
+from cauce.gateway.names import fabric_name
+from cauce.wire.records import Record
+from cauce.worker.stats import STATS_LOG, load_stats
+from tests.brokers import require_rabbitmq
+from tests.chaos.hosts import Host, require_namespaces
+from tests.chaos.interrupted import FURTHER, SMALL, Case, Interrupted, half_way, make_case, until_work_goes_on
+from tests.chaos.spread import GATEWAYS, NODES, WORKERS, Spread, spread
+from tests.service.running import until
+
+pytestmark = pytest.mark.slow
+
+SCALES = {"books": 0.0006, "coffee": 0.0003}
+PAUSE_S = 5.0
+SPLIT_S = 15.0
+LOST_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
+    return [make_case(name, tmp_path_factory.mktemp(name), scale) for name, scale in SCALES.items()]
+
+
+@pytest.fixture(scope="module")
+def _service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spread]:
+    require_rabbitmq()
+    require_namespaces()
+    with spread(tmp_path_factory.mktemp("hosts")) as made:
+        yield made
+
+
+@pytest.fixture
+def service(_service: Spread) -> Iterator[Spread]:
+    _service.mend()
+    yield _service
+    _service.network.heal()
+
+
+@dataclass
+class Somewhere(Interrupted):
+    """A client on a host."""
+
+    host: Host = field(kw_only=True)
+
+    def start(self) -> None:
+        with self.host.entered():
+            super().start()
+
+
+def client(service: Spread, case: Case, client: str = "c1", gateway: str = "g1") -> Somewhere:
+    job = f"{case.dataset}-{time.monotonic_ns()}"
+    return Somewhere(case, service.url(gateway), job, token=service.token, host=service.host(client))
+
+
+def say(fault: str, stood_s: float) -> None:
+    sys.stdout.write(f"{fault}: work went on after {stood_s:.2f} s\n")
+
+
+def at_work(service: Spread, jobs: list[str]) -> set[str]:
+    """The lives of the workers that have read or made anything of some jobs."""
+    with closing(open_fabric(service.fabric)) as fabric:
+        names = [fabric_name("tester", job) for job in jobs]
+        said = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
+    return {told.life for told in said for task in told.tasks.values() if task.read.records or task.sent}
+
+
+def everything(fabric: Fabric, job: str, log: str) -> Iterator[Record]:
+    fabric.catch_up(job, log)
+    position: Position = {}
+    while (batch := fabric.read(job, log, position, 1 << 24)).records:
+        position = batch.position
+        yield from batch.records
+
+
+def test_workers_of_all_hosts_take_part(service: Spread, cases: list[Case]) -> None:
+    clients = [client(service, case) for case in cases]
+    for each in clients:
+        each.go_on.set()
+        each.start()
+    with Service(service.url("g2"), service.token) as seen:
+        for each in clients:
+            until(f"the start of {each.job}", lambda each=each: each.has_gone_on())  # type: ignore[misc]
+            seen.job(each.job).wait()
+    jobs = [each.job for each in clients]
+    # One process on each host, and one life to each process.
+    until("a word of every worker", lambda: len(at_work(service, jobs)) == len(WORKERS))
+    for each in clients:
+        each.finish()
+
+
+def test_a_worker_host_that_disappears_is_replaced_by_the_others(service: Spread, cases: list[Case]) -> None:
+    clients = [client(service, case) for case in cases]
+    half_way(clients)
+    lost, *others = WORKERS
+    until("a lease of the worker", lambda: service.leases(lost) > 0)
+    before = settled(service, others)
+    service.host(lost).cut_off()
+    stood_s = until("its leases elsewhere", lambda: sum(map(service.leases, others)) > before, LOST_S)
+    say(f"host {lost} gone for good", stood_s)
+    until_work_goes_on(clients)
+    for each in clients:
+        each.finish()
+    # Nobody had it ended.
+    service.host(lost).join()
+    service.replace(lost)
+
+
+def settled(service: Spread, names: list[str]) -> int:
+    """How many leases some workers hold, once that has not changed for a while."""
+    held, since = -1, 0.0
+    while held != (now := sum(map(service.leases, names))) or time.monotonic() - since < 1.0:
+        if held != now:
+            held, since = now, time.monotonic()
+    return held
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_jobs_go_on_without_a_node_that_is_cut_off(name: str, service: Spread, cases: list[Case]) -> None:
+    clients = [client(service, case) for case in cases]
+    half_way(clients)
+    assert service.connections(name) > 0
+    service.host(name).cut_off()
+    say(f"node {name} cut off", until_work_goes_on(clients))
+    assert not service.nodes.answers(name)
+    for each in clients:
+        each.finish()
+    service.host(name).join()
+    whole_s = until("a whole cluster", lambda: service.nodes.answers(name))
+    sys.stdout.write(f"node {name} cut off: a member again {whole_s:.2f} s after it was healed\n")
+    assert service.members(name) == list(NODES)
+
+
+def test_both_sides_of_a_split_end_well_when_it_is_healed(service: Spread, cases: list[Case]) -> None:
+    books, coffee = cases
+    clients = [client(service, books), client(service, coffee, "c2", "g2")]
+    half_way(clients)
+    service.network.split()
+    assert not service.nodes.answers("r3")
+    threading.Timer(SPLIT_S, service.network.heal).start()
+    say(f"split of {SPLIT_S:.0f} s", until_work_goes_on(clients))
+    for each in clients:
+        each.finish()
+    assert service.members("r3") == list(NODES)
+
+
+MUTED = {"a node": ["r1"], "a worker": ["w1"], "a gateway": ["g1"], "all": [*NODES, *WORKERS, *GATEWAYS]}
+
+
+@pytest.mark.parametrize("who", MUTED)
+def test_links_may_drop_everything_for_a_while(who: str, service: Spread, cases: list[Case]) -> None:
+    clients = [client(service, case) for case in cases]
+    half_way(clients)
+    for name in MUTED[who]:
+        service.host(name).mute()
+    threading.Timer(PAUSE_S, service.network.heal).start()
+    say(f"{who} mute for {PAUSE_S:.0f} s", until_work_goes_on(clients))
+    for each in clients:
+        each.finish()
+    assert service.members("r1") == list(NODES)
+
+
+class Spy:
+    """Sees every part that is sent, and to whom."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.sent: list[tuple[str, str]] = []
+        original = urllib3.HTTPConnectionPool.urlopen
+
+        def urlopen(pool: urllib3.HTTPConnectionPool, method: str, url: str, *args: object, **kwargs: object) -> object:
+            if method == "PUT" and "/parts/" in url:
+                self.sent.append((pool.host, url))
+            return original(pool, method, url, *args, **kwargs)  # type: ignore[arg-type]
+
+        patch.setattr(urllib3.HTTPConnectionPool, "urlopen", urlopen)
+
+
+def test_at_most_a_window_is_sent_again_when_a_gateway_is_cut_off(
+    service: Spread, cases: list[Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, spy, lost = cases[0], Spy(monkeypatch), []
+    acknowledged: list[float] = []
+
+    def progress(sent: Sent) -> None:
+        """Others are on their way while this one is told of."""
+        acknowledged.append(time.monotonic())
+        if sent.sent == 6 and not lost:
+            lost.extend(name for name in GATEWAYS if service.host(name).address == spy.sent[-1][0])
+            service.host(lost[0]).cut_off()
+
+    with Service([service.url(name) for name in GATEWAYS], service.token) as both:
+        job = both.submit(case.dataset, case.data, on_progress=progress, settings=SMALL)
+        assert lost
+        for query in case.queries:
+            into = io.BytesIO()
+            job.save(query, "csv", into)
+            assert into.getvalue() == case.wanted[query]
+        job.cancel()
+    stood = acknowledged[6 + FURTHER]
+    say(f"gateway {lost[0]} cut off", stood - acknowledged[5])
+    counts = Counter(url for _, url in spy.sent)
+    again = counts.total() - len(counts)
+    sys.stdout.write(f"gateway {lost[0]} cut off: {again} of {len(counts)} parts were sent again\n")
+    assert {address for address, _ in spy.sent} == {service.host(name).address for name in GATEWAYS}
+    assert again <= SMALL.window

@@ -1,0 +1,119 @@
+"""The commands in blocks of shell: which are run, which are only read, and why.
+
+A line is run unless one of `NOT_RUN` matches it. Then all of it must be readable: by our own command line, by the
+programs of bench/, or as one of `OTHERS`. Whatever is neither run nor readable fails.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from cauce.fabric.address import parse as parse_address
+from tests.cli.parsing import parse
+from tests.docs.pages import ROOT, Block
+
+NOT_RUN = {
+    r"^\./test\b": "it is what runs this test",
+    r"^\./cauce bench\b|-m bench\.": "measures gigabytes for minutes, and installs the programs it compares with",
+    r"^\./cauce demo --serve": "goes on until Ctrl-C; tests/cli/test_demo_service.py runs what it does",
+    r"--schedules 100000": "plays for most of an hour; tests/simulation plays some of it",
+    r"^for seed in ": "twenty runs under fire; tests/chaos/test_real_kills.py does the like",
+    r"^\./cauce (top|events --follow)\b": "goes on until Ctrl-C",
+    r"^docker ": "starts containers",
+    r"host-[abc]\b": "speaks of other machines",
+}
+
+OTHERS = ("docker",)
+"""Programs that are not ours, in lines that are not run."""
+
+SMALLER = {
+    "./cauce demo\n": "./cauce demo --scale 0.0005\n",
+    "--scale 0.02": "--scale 0.003",
+    "--schedules 1000": "--schedules 10",
+}
+"""What a reader may wait for and a test need not."""
+
+PORTS = ("8080", "8081", "7701", "7702", "7703")
+"""Of which others may be taken on this machine: each is replaced by one that is free."""
+
+_BENCH = re.compile(r"\.venv/bin/python -m bench\.(\w+)(.*)")
+_ADDRESS = re.compile(r"export CAUCE_FABRIC=(amqps?://\S+)$")
+
+
+def lines_of(block: Block) -> list[str]:
+    """Its lines; those that go on in the next one are put together."""
+    return block.code.replace("\\\n", " ").splitlines()
+
+
+def why_not_run(line: str) -> str | None:
+    return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, line)), None)
+
+
+def script_of(block: Block) -> str:
+    """What is run of a block."""
+    kept = [line for line in lines_of(block) if why_not_run(line) is None]
+    return "\n".join(kept) + "\n" if any(kept) else ""
+
+
+def check(line: str) -> None:
+    """Raises an AssertionError, or ends as our command line does, where a line cannot be read."""
+    readable = False
+    for arguments in calls(line):
+        readable = True
+        if arguments[:1] == ["bench"]:
+            _check_bench(arguments[1:])
+        elif arguments:
+            parse(arguments)
+    for module, rest in _BENCH.findall(line):
+        readable = True
+        _check_program(ROOT / f"bench/{module}.py", rest)
+    for address in _ADDRESS.findall(line):
+        readable = True
+        parse_address(address)
+    if line.startswith("./test"):
+        readable = True
+        _check_test(shlex.split(line, comments=True)[1:])
+    assert readable or not line.strip() or line.split()[0] in OTHERS, f"neither run nor readable: {line}"
+
+
+def calls(line: str) -> Iterator[list[str]]:
+    """The arguments of each `./cauce` in a line."""
+    # What a variable holds is not known here; a number is what most take.
+    words = shlex.shlex(re.sub(r"\$\w+", "1", line), posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    arguments: list[str] | None = None
+    for word in words:
+        if word in ("./cauce", "cauce"):
+            arguments = []
+        elif arguments is not None and re.fullmatch(r"[();<>|&]+", word):
+            yield arguments
+            arguments = None
+        elif arguments is not None:
+            arguments.append(word)
+    if arguments is not None:
+        yield arguments
+
+
+def _check_bench(arguments: list[str]) -> None:
+    from bench.options import _parser
+
+    _parser("").parse_args(arguments)
+
+
+def _check_program(path: Path, rest: str) -> None:
+    code = path.read_text(encoding="utf-8")
+    for option in re.findall(r"--[a-z-]+", rest):
+        assert f'"{option}"' in code, f"{path} has no {option}"
+
+
+def _check_test(arguments: list[str]) -> None:
+    """`quick`, or what pytest takes: paths that exist and an expression after -k."""
+    following = iter(arguments)
+    for each in following:
+        if each == "-k":
+            assert next(following, "")
+        elif each != "quick":
+            assert (ROOT / each.partition("::")[0]).exists(), f"./test {each}: there is no such file"

@@ -1,0 +1,98 @@
+"""Addresses: what they name, what is wrong with the others, and that a password is never shown."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cauce.errors import UsageError
+from cauce.fabric.address import Broker, Tls, is_broker, open_fabric, parse, shown
+from cauce.fabric.files import FilesFabric
+
+
+@pytest.mark.parametrize("prefix", ["", "files:"])
+def test_a_path_is_a_files_fabric(tmp_path: Path, prefix: str) -> None:
+    fabric = open_fabric(f"{prefix}{tmp_path / 'work'}")
+    assert isinstance(fabric, FilesFabric)
+    fabric.create_job("j", b"")
+    assert (tmp_path / "work" / "jobs" / "j").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("address", "broker"),
+    [
+        ("amqp://host", Broker((("host", 5672),))),
+        ("amqps://host", Broker((("host", 5671),), tls=Tls())),
+        ("amqp://u:p@host:1234/", Broker((("host", 1234),), "u", "p")),
+        ("amqp://u:p@host/%2F", Broker((("host", 5672),), "u", "p")),
+        ("amqp://u%40x:p%3A%2F%40@host/a%2Fb", Broker((("host", 5672),), "u@x", "p:/@", "a/b")),
+        ("amqp://u:p@a:1/v,b:2,c", Broker((("a", 1), ("b", 2), ("c", 5672)), "u", "p", "v")),
+        ("amqp://u:p@a:1,b:2/v", Broker((("a", 1), ("b", 2)), "u", "p", "v")),
+        ("amqp://u:p@[::1]:7/v", Broker((("::1", 7),), "u", "p", "v")),
+        ("amqp://u:p@host/v?namespace=n-1", Broker((("host", 5672),), "u", "p", "v", "n-1")),
+        (
+            "amqps://u:p@host?cafile=/ca&certfile=/cert&keyfile=/key",
+            Broker((("host", 5671),), "u", "p", tls=Tls("/ca", "/cert", "/key")),
+        ),
+    ],
+)
+def test_what_an_address_names(address: str, broker: Broker) -> None:
+    assert is_broker(address)
+    assert parse(address) == broker
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("amqp://", "is not a host and a port"),
+        ("amqp://u:secret@host:0", "is not a host and a port"),
+        ("amqp://u:secret@host:99999", "is not a host and a port"),
+        ("amqp://u:secret@host:x", "is not a host and a port"),
+        ("amqp://u:secret@a,,b", "is not a host and a port"),
+        ("amqp://u:secret@host/v,", "is not a host and a port"),
+        ("amqp://u:secret@host?namespace=", "a namespace is"),
+        ("amqp://u:secret@host?namespace=a.b", "a namespace is"),
+        ("amqp://u:secret@host?other=1", "is no option of amqp"),
+        ("amqp://u:secret@host?cafile=/x", "is no option of amqp"),
+        ("amqps://u:secret@host?keyfile=/x", "belongs to a certfile"),
+        ("http://u:secret@host", "begins with neither"),
+    ],
+)
+def test_a_wrong_address_is_told_without_its_password(address: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as raised:
+        parse(address)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("amqp://u:secret@host/v", "amqp://u:***@host/v"),
+        ("amqp://u:sec:r@et@host/v", "amqp://u:***@host/v"),
+        ("amqps://u:secret/x@host", "amqps://u:***@host"),
+        ("amqp://u@host", "amqp://u@host"),
+        ("amqp://host:5672/v", "amqp://host:5672/v"),
+        ("files:/some/where", "files:/some/where"),
+        ("/some/where", "/some/where"),
+    ],
+)
+def test_a_password_is_not_shown(address: str, public: str) -> None:
+    assert shown(address) == public
+
+
+def test_a_password_is_not_in_what_python_shows() -> None:
+    broker = parse("amqp://u:secret@host")
+    assert "secret" not in f"{broker} {broker!r}"
+
+
+def test_a_loss_of_power_is_nothing_that_a_broker_can_promise() -> None:
+    with pytest.raises(UsageError, match="three nodes or more"):
+        open_fabric("amqp://u:secret@host", "power")
+
+
+def test_the_amqp_library_is_loaded_only_by_who_needs_it() -> None:
+    code = "import sys, cauce.fabric.address; sys.exit('amqp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

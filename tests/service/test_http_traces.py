@@ -1,0 +1,105 @@
+"""Traces of a part's way, taken by a collector that speaks OpenTelemetry's own protocol."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from cauce.errors import UsageError
+from cauce.wire.traces import ENDPOINT, PartName, open_traces
+from tests.service.conftest import Case
+from tests.service.running import Running, until
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+
+class Collector(ThreadingHTTPServer):
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Taking)
+        self.spans: list[tuple[str, Span]] = []
+
+
+class Taking(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        said = ExportTraceServiceRequest.FromString(body)
+        assert isinstance(self.server, Collector)
+        for each in said.resource_spans:
+            process = next(one.value.string_value for one in each.resource.attributes if one.key == "service.name")
+            self.server.spans += [(process, span) for scope in each.scope_spans for span in scope.spans]
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    with Collector() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv(ENDPOINT, f"http://127.0.0.1:{server.server_address[1]}")
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
+        yield server
+        server.shutdown()
+
+
+def attributes(span: Span) -> dict[str, object]:
+    return {each.key: each.value.string_value or each.value.int_value for each in span.attributes}
+
+
+def test_every_part_is_one_trace_from_its_reception_to_its_reading(
+    tmp_path: Path, case: Case, collector: Collector
+) -> None:
+    with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1") as service:
+        service.create("traced", queries=["q1", "q2"])
+        pieces = [piece for piece in case.pieces if piece.table == "books"]
+        service.upload("traced", pieces)
+        service.wait_done("traced")
+        until("all is told", lambda: len(collector.spans) >= 2 * len(pieces))
+    received = {span.trace_id: span for process, span in collector.spans if span.name == "receive part"}
+    read = [(process, span) for process, span in collector.spans if span.name == "read part"]
+    assert {process for process, _ in collector.spans} == {"cauce gateway", "cauce worker"}
+    assert len(received) == len(pieces)
+    assert {attributes(span)["cauce.part"] for span in received.values()} == {piece.seq for piece in pieces}
+    assert sum(int(str(attributes(span)["cauce.bytes"])) for span in received.values()) == sum(
+        len(piece.body) for piece in pieces
+    )
+    for process, span in read:
+        root = received[span.trace_id]
+        assert process == "cauce worker"
+        assert span.parent_span_id == root.span_id
+        assert root.parent_span_id == b""
+        assert attributes(span)["cauce.part"] == attributes(root)["cauce.part"]
+        assert span.start_time_unix_nano <= span.end_time_unix_nano
+    assert len(read) == len(pieces)
+
+
+def test_a_part_is_called_the_same_everywhere() -> None:
+    one, same, other = PartName("o.j", "t", 1), PartName("o.j", "t", 1), PartName("o.j", "t", 2)
+    assert (one.trace_id, one.root_id) == (same.trace_id, same.root_id)
+    assert one.trace_id != other.trace_id
+    assert one.trace_id < 2**128
+
+
+def test_without_the_variable_nothing_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENDPOINT, raising=False)
+    assert open_traces("gateway") is None
+
+
+def test_where_the_packages_are_missing_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:1")
+    monkeypatch.setitem(__import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    with pytest.raises(UsageError, match=r"cauce\[traces\]"):
+        open_traces("gateway")
