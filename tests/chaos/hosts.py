@@ -116,7 +116,21 @@ class Network:
         self.hosts[name] = made
         own = ("-n", made.namespace)
         ip("netns", "add", made.namespace)
-        ip("-n", self._switch, "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", made.namespace)
+        ip(
+            "-n",
+            self._switch,
+            "link",
+            "add",
+            "name",
+            name,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            made.namespace,
+        )
         ip(*own, "address", "add", f"{made.address}/24", "dev", "eth0")
         ip(*own, "link", "set", "lo", "up")
         ip(*own, "link", "set", "eth0", "up")

@@ -59,8 +59,9 @@ class Spread:
         until("all nodes connected to each other", lambda: all(len(self._peers(name)) == 2 for name in NODES), READY_S)
 
     def members(self, name: str) -> list[str]:
-        """The nodes that are up, as one of them sees it."""
+        """The nodes that are up, as one of them sees it, if they agree."""
         told = msgspec.json.decode(self.nodes.ctl(name, "cluster_status", "--formatter", "json"))
+        assert not told["partitions"], told["partitions"]
         return sorted(each.partition("@")[0] for each in told["running_nodes"])
 
     def _peers(self, name: str) -> set[str]:

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 SCALES = {"books": 0.0006, "coffee": 0.0003}
 PAUSE_S = 15.0
 RELEASE_S = 60.0
+ALARM_S = 25.0
 
 
 @dataclass(frozen=True)
@@ -124,13 +125,15 @@ def alarm(raised: list[str], lowered: list[str]) -> Fault:
     def strike(world: World) -> None:
         for name in world.nodes.names:
             world.nodes.ctl(name, *raised)
-        until("an alarm", lambda: "alarm" in world.nodes.ctl("r1", "eval", "rabbit_alarm:get_alarms()."), 30.0)
 
         def lower() -> None:
             for name in world.nodes.names:
                 world.nodes.ctl(name, *lowered)
 
-        threading.Timer(5.0, lower).start()
+        timer = threading.Timer(ALARM_S, lower)
+        timer.start()
+        until("an alarm", lambda: "resource_limit" in world.nodes.ctl("r1", "eval", "rabbit_alarm:get_alarms()."))
+        assert timer.is_alive(), "the alarm was over before anything could be sent"
 
     return strike
 

@@ -34,6 +34,7 @@ SCALES = {"books": 0.0006, "coffee": 0.0003}
 PAUSE_S = 5.0
 SPLIT_S = 15.0
 LOST_S = 120.0
+REST_S = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,18 @@ class Somewhere(Interrupted):
 def client(service: Spread, case: Case, client: str = "c1", gateway: str = "g1") -> Somewhere:
     job = f"{case.dataset}-{time.monotonic_ns()}"
     return Somewhere(case, service.url(gateway), job, token=service.token, host=service.host(client))
+
+
+def at_rest(service: Spread, clients: list[Somewhere]) -> list[int]:
+    """All that has been sent is read as far as it can be. Returns the leases that each worker holds then."""
+    half_way(clients)
+    seen: list[int] = []
+    since = time.monotonic()
+    while time.monotonic() - since < REST_S:
+        now = [*map(service.leases, WORKERS), *(each.parts_read() for each in clients)]
+        if now != seen:
+            seen, since = now, time.monotonic()
+    return seen[: len(WORKERS)]
 
 
 def say(fault: str, stood_s: float) -> None:
@@ -110,11 +123,12 @@ def test_workers_of_all_hosts_take_part(service: Spread, cases: list[Case]) -> N
 
 def test_a_worker_host_that_disappears_is_replaced_by_the_others(service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
-    half_way(clients)
-    lost, *others = WORKERS
-    until("a lease of the worker", lambda: service.leases(lost) > 0)
-    before = settled(service, others)
+    leases = dict(zip(WORKERS, at_rest(service, clients), strict=True))
+    lost = max(leases, key=leases.__getitem__)
+    others = [name for name in WORKERS if name != lost]
+    assert leases[lost] > 0
     service.host(lost).cut_off()
+    before = sum(map(leases.__getitem__, others))
     stood_s = until("its leases elsewhere", lambda: sum(map(service.leases, others)) > before, LOST_S)
     say(f"host {lost} gone for good", stood_s)
     until_work_goes_on(clients)
@@ -125,19 +139,12 @@ def test_a_worker_host_that_disappears_is_replaced_by_the_others(service: Spread
     service.replace(lost)
 
 
-def settled(service: Spread, names: list[str]) -> int:
-    """How many leases some workers hold, once that has not changed for a while."""
-    held, since = -1, 0.0
-    while held != (now := sum(map(service.leases, names))) or time.monotonic() - since < 1.0:
-        if held != now:
-            held, since = now, time.monotonic()
-    return held
 
 
 @pytest.mark.parametrize("name", NODES)
 def test_jobs_go_on_without_a_node_that_is_cut_off(name: str, service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
-    half_way(clients)
+    at_rest(service, clients)
     assert service.connections(name) > 0
     service.host(name).cut_off()
     say(f"node {name} cut off", until_work_goes_on(clients))
@@ -153,7 +160,7 @@ def test_jobs_go_on_without_a_node_that_is_cut_off(name: str, service: Spread, c
 def test_both_sides_of_a_split_end_well_when_it_is_healed(service: Spread, cases: list[Case]) -> None:
     books, coffee = cases
     clients = [client(service, books), client(service, coffee, "c2", "g2")]
-    half_way(clients)
+    at_rest(service, clients)
     service.network.split()
     assert not service.nodes.answers("r3")
     threading.Timer(SPLIT_S, service.network.heal).start()
@@ -169,7 +176,7 @@ MUTED = {"a node": ["r1"], "a worker": ["w1"], "a gateway": ["g1"], "all": [*NOD
 @pytest.mark.parametrize("who", MUTED)
 def test_links_may_drop_everything_for_a_while(who: str, service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
-    half_way(clients)
+    at_rest(service, clients)
     for name in MUTED[who]:
         service.host(name).mute()
     threading.Timer(PAUSE_S, service.network.heal).start()

@@ -60,6 +60,13 @@ def is_ours(call: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_tests_between_words_exist(page: Path) -> None:
+    for span in spans(page):
+        if span.startswith("./test "):
+            check(span)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_options_between_words_exist(page: Path) -> None:
     known = {option for each in options().values() for option in each} | bench_options() | OTHERS
     named = [found[1] for span in spans(page) if (found := OPTION.match(span))]
@@ -77,6 +84,7 @@ def bench_options() -> set[str]:
         "./cauce run books --data x --sugar",
         "./cauce brew",
         "./test tests/gone.py",
+        "./test tests/docs/test_links.py -k sugarless",
         ".venv/bin/python -m bench.memory --sugar",
         "rm -rf .",
     ],

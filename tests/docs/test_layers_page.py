@@ -1,4 +1,4 @@
-"""The layers in docs/architecture.md are those of the package, in their order, and its arrows are imports that exist."""
+"""The layers in docs/architecture.md are those of the package, in their order; its arrows are imports."""
 
 from __future__ import annotations
 

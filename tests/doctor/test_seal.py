@@ -58,7 +58,7 @@ def test_a_letter_arrives_as_it_was_written(message: Message) -> None:
 
 
 def test_every_kind_of_message_is_tried() -> None:
-    kinds = {each for each in Message.__subclasses__()}
+    kinds = set(Message.__subclasses__())
     assert {type(message) for message in MESSAGES} == kinds
 
 

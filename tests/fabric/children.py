@@ -88,6 +88,10 @@ def take_surely(fabric: Fabric, job: str, queue: str) -> tuple[str, int]:
     return taken
 
 
+def lost(fabric: Fabric) -> list[bool]:
+    return [lease.lost for lease in held]
+
+
 def take_all(fabric: Fabric, job: str, queue: str) -> list[str]:
     while take(fabric, job, queue):
         pass

@@ -11,7 +11,7 @@ import pytest
 
 from cauce.broker.nodes import Nodes
 from cauce.errors import FabricError
-from cauce.fabric import rabbitmq_directory, rabbitmq_sweep
+from cauce.fabric import rabbitmq_directory, rabbitmq_queues, rabbitmq_sweep
 from cauce.fabric.address import parse
 from cauce.fabric.contract import Fabric
 from cauce.fabric.rabbitmq import RabbitFabric
@@ -69,6 +69,7 @@ def test_closing_leaves_no_thread_and_no_descriptor(rabbit: Open) -> None:
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_jobs_that_were_deleted(fabric: RabbitFabric, broker: Nodes, namespace: str) -> None:
     for number in range(50):
         fill(fabric, f"job-{number}")
@@ -166,23 +167,32 @@ def test_what_a_slow_one_made_after_the_sweep_is_removed_again(
     assert queues_of(broker, namespace) == {f"{parse(namespace).namespace}.registry"}
 
 
-def test_the_registry_forgets_no_job_that_stands(
-    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+def test_the_registry_stays_small_and_forgets_no_job_that_stands(
+    rabbit: Open, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Facts far back are said again, so that whoever starts behind them knows all the same."""
+    """The broker cuts off its old end, and whoever starts then knows the same as all others."""
     monkeypatch.setattr(rabbitmq_directory, "RENEW_AFTER", 20)
     monkeypatch.setattr(rabbitmq_sweep, "HOUSE_S", 0.0)
-    fill(fabric, "old")
-    renewing = rabbit()
-    for _ in range(60):
-        renewing.catch_up()
-    renewing.jobs()
-    registry = renewing._open.session.directory.registry
-    assert {job.said_at > registry.next - 60 for job in registry.jobs.values()} == {True}
+    monkeypatch.setattr(rabbitmq_queues, "REGISTRY_BYTES", 40_000)
+    monkeypatch.setattr(rabbitmq_queues, "_REGISTRY_SEGMENT_BYTES", 5_000)
+    fabric = rabbit()
+    for number in range(4):
+        fill(fabric, f"job-{number}")
+    fabric.trim("job-1", ["home.a"])
+    for _ in range(600):
+        fabric.catch_up()
+        fabric.jobs()
     late = rabbit()
-    late_registry = late._open.session.directory.registry
-    assert late_registry.jobs["old"].standing() == registry.jobs["old"].standing()
-    assert late.jobs() == ["j", "old"]
+    registries = [each._open.session.directory.registry for each in (fabric, late)]
+    assert registries[1].start is not None
+    assert registries[1].start > 100
+    for job in registries[0].jobs.values():
+        assert registries[1].jobs[job.name].standing() == job.standing()
+    assert late.jobs() == fabric.jobs() == [f"job-{number}" for number in range(4)]
+    fabric.delete_job("job-2")
+    late.catch_up()
+    assert late.jobs() == ["job-0", "job-1", "job-3"]
+    assert rabbit().jobs() == ["job-0", "job-1", "job-3"]
 
 
 def test_a_forked_child_has_connections_of_its_own(fabric: RabbitFabric, namespace: str) -> None:

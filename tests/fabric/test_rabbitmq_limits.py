@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +17,7 @@ from cauce.errors import FabricError, FabricFull
 from cauce.fabric.address import parse
 from cauce.fabric.rabbitmq import RabbitFabric
 from tests.conformance.worlds import data, drain, names, took
+from tests.fabric.children import Child, lost, ready, take_surely
 from tests.fabric.rabbit import in_own_namespace
 
 
@@ -102,6 +106,54 @@ def test_a_broker_that_takes_only_small_messages_is_told(stressed: Nodes) -> Non
             assert names(drain(fabric, "j", "log")[0]) == [(0, 1), (0, 3)]
     finally:
         evaluate(stressed, "application:set_env(rabbit, max_message_size, 134217728).")
+
+
+@pytest.mark.slow
+def test_a_user_without_rights_is_told(stressed: Nodes) -> None:
+    address = in_own_namespace(stressed.address)
+    stressed.ctl("r1", "add_user", "weak", "password")
+    stressed.ctl("r1", "set_permissions", "weak", "^nothing$", ".*", ".*")
+    try:
+        with pytest.raises(FabricError, match="may configure, write and read"):
+            RabbitFabric(replace(parse(address), user="weak", password="password"))
+    finally:
+        stressed.ctl("r1", "delete_user", "weak")
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_when_the_only_node_is_killed_and_started_again(stressed: Nodes) -> None:
+    with opened(in_own_namespace(stressed.address), patience_s=300.0) as fabric:
+        fabric.append("j", "log", data(0, 1))
+        fabric.offer("j", "q", ["a", "b"])
+        lease = took(fabric)
+        stressed.kill("r1")
+        mending = threading.Thread(target=stressed.start)
+        mending.start()
+        fabric.append("j", "log", data(0, 2))
+        fabric.append("j", "new", data(0, 3))
+        mending.join()
+        assert lease.lost
+        assert {took(fabric).task for _ in range(2)} == {"a", "b"}
+        assert set(names(drain(fabric, "j", "log")[0])) == {(0, 1), (0, 2)}
+        assert set(names(drain(fabric, "j", "new")[0])) == {(0, 3)}
+
+
+@pytest.mark.slow
+def test_a_process_that_is_paused_loses_its_lease_and_knows_it_when_it_wakes_up(stressed: Nodes) -> None:
+    address = in_own_namespace(stressed.address)
+    with opened(address) as fabric:
+        fabric.offer("j", "q", ["a"])
+        child = Child(address)
+        pid = child.ask(ready)
+        assert child.ask(take_surely, "j", "q") == ("a", 1)
+        assert child.ask(lost) == [False]
+        os.kill(pid, signal.SIGSTOP)
+        lease = took(fabric, patience_s=120.0)
+        os.kill(pid, signal.SIGCONT)
+        assert (lease.task, lease.attempt) == ("a", 2)
+        wait_until(lambda: child.ask(lost) == [True])
+        assert not lease.lost
+        child.stop()
 
 
 def accepts(fabric: RabbitFabric) -> bool:

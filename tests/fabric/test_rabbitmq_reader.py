@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from cauce.errors import CorruptRecord
-from cauce.fabric import rabbitmq_reader, rabbitmq_session, rabbitmq_subscription
+from cauce.fabric import rabbitmq_queues, rabbitmq_reader, rabbitmq_session, rabbitmq_subscription
 from cauce.fabric.address import parse
 from cauce.fabric.contract import Position
 from cauce.fabric.rabbitmq import RabbitFabric
 from cauce.fabric.rabbitmq_messages import CHUNK_BYTES, encode
 from cauce.fabric.rabbitmq_queues import stream_name
+from cauce.fabric.rabbitmq_reader import offset_of, place_of
 from cauce.wire.records import Kind, Record, record
 from tests.conformance.worlds import data, drain, names
 from tests.fabric.rabbit import direct, publish
@@ -122,6 +123,27 @@ def test_what_a_policy_has_cut_off_is_missed(fabric: RabbitFabric, rabbit: Open,
         fabric.append("j", "short", data(0, seq, body=bytes(1_000)))
     with pytest.raises(CorruptRecord, match="no policy of the broker"):
         drain(rabbit(), "j", "short")
+
+
+def test_a_log_of_many_segments_is_read_whole(
+    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the start of each the broker leaves out an offset."""
+    monkeypatch.setattr(rabbitmq_queues, "_SEGMENT_BYTES", 20_000)
+    for seq in range(100):
+        fabric.append("j", "long", data(0, seq, body=bytes(1_000)))
+    found, position = drain(rabbit(), "j", "long")
+    assert names(found) == [(0, seq) for seq in range(100)]
+    assert offset_of(place_of(position)) > 102
+    reader = rabbit()
+    at: Position = {}
+    for seq in range(100):
+        reader.catch_up("j", "long")
+        batch = reader.read("j", "long", at, 1)
+        assert names(list(batch.records)) == [(0, seq)]
+        at = batch.position
+        if seq % 7 == 0:
+            reader = rabbit()
 
 
 def test_a_log_that_nobody_asked_for_is_read_anew_when_somebody_does(

@@ -135,3 +135,29 @@ def test_streams_and_graphs_are_their_owners_alone(service: Running) -> None:
     reply = service.ask("GET", "/v1/events", token="cauce_nobody")
     assert reply.what == (401, "unauthorized")
     assert service.get("/v1/jobs/nobody/graph").what == (404, "no-such-job")
+
+
+def test_the_cluster_is_told_as_it_changes(service: Running) -> None:
+    response = service.http.request("GET", f"{service.url}/v1/cluster/live", preload_content=False)
+    told = b""
+    for chunk in response.stream(4096):
+        told += chunk
+        if b"event: processes" in told and b"event: events" in told and told.endswith(b"\n\n"):
+            break
+    response.close()
+    line = next(line for line in told.splitlines() if line.startswith(b"data: ") and b'"processes"' in line)
+    processes = json.loads(line.removeprefix(b"data: "))["processes"]
+    assert {each["role"] for each in processes} == {"doctor", "gateway", "worker"}
+
+
+def test_the_log_of_a_process_is_for_who_sits_at_the_machine(service: Running) -> None:
+    told = service.get("/v1/cluster/processes/gateway-1/log").json()
+    assert "gateway started" in str(told["text"])
+    for name in ("nobody-1", "worker-999", "..%2f..%2fetc%2fpasswd", "gateway-1%00"):
+        reply = service.get(f"/v1/cluster/processes/{name}/log")
+        assert reply.status == 404 or reply.json()["text"] == ""
+
+
+def test_a_gateway_by_itself_has_no_cluster(tmp_path: Path) -> None:
+    with Running(tmp_path, "gateway") as alone:
+        assert alone.get("/v1/cluster/live").what == (404, "not-found")

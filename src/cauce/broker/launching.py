@@ -17,6 +17,7 @@ PATIENCE_S = 120.0
 """For a node to come up: on a busy machine, after a crash, with peers that come up too."""
 LOOK_EVERY_S = 0.05
 CONNECT_S = 1.0
+FREE_S = 5.0
 TOLD_LINES = 12
 TOLD_CHARACTERS = 160
 WHY = "BOOT FAILED"
@@ -25,10 +26,20 @@ GREETING = b"AMQP\x00\x00\x09\x01"
 METHOD_FRAME = b"\x01"
 
 
+def _free_soon(host: str, port: int) -> bool:
+    """The threads of a killed process close its sockets, and may do so a moment after it seems to be gone."""
+    due = time.monotonic() + FREE_S
+    while listens(host, port):
+        if time.monotonic() > due:
+            return False
+        time.sleep(LOOK_EVERY_S)
+    return True
+
+
 def launch_node(installation: Installation, place: Place, layout: Layout, node: Node) -> None:
     own = place.of(node)
     for port in (node.port, node.distribution_port):
-        if listens(node.host, port):
+        if not _free_soon(node.host, port):
             raise BrokerFailed(
                 f"port {port}, which node {node.name} had before, is taken by another program: stop that, "
                 f"or remove {place.folder} and start anew"

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cauce.chaos.hospital import Hospital, Process, hosts_of
+from cauce.chaos.hospital import ILL, Hospital, Process, hosts_of
 from cauce.doctor.acts import Fork, Signal
 from cauce.doctor.desired import RING, RUNNING, STOPPED, WATCH, count_key, hold_key
 from cauce.doctor.names import Role, host_of, name_of, role_of
@@ -56,7 +56,7 @@ class _Ward(Hospital):
         newer = any(
             each.name == victim.name and each.who.incarnation > victim.who.incarnation for each in self.processes
         )
-        blameless = desired.wants(victim.name) and not newer and victim.acts and victim.well
+        blameless = desired.wants(victim.name) and not newer and victim.acts and self.now >= victim.well_from
         # Where a third of all messages is lost, so may be all that somebody says for a while.
         if blameless and len(hosts_of(self.seeds)) == 1 and self.worst_loss < 0.1:
             self.problem = f"{process.name} ends {victim.name}, which is well"
@@ -167,18 +167,17 @@ class Schedule:
         if victims := self._spared(1):
             victim = self.rng.choice(victims)
             seconds = self.rng.choice([0.5, 3.0, 12.0])
-            victim.running, victim.well = False, False
+            victim.running, victim.well_from = False, ILL
             self._tell(f"{victim.name} is stopped for {seconds} s")
             self.ward.later(seconds, lambda: self._resume(victim))
 
     def _resume(self, victim: Process) -> None:
-        victim.running = True
-        self.ward.later(TIMING.lost, lambda: setattr(victim, "well", True))
+        victim.running, victim.well_from = True, self.ward.now + TIMING.lost
 
     def _hang(self) -> None:
         if victims := self._spared(1):
             victim = self.rng.choice(victims)
-            victim.hung, victim.well = True, False
+            victim.hung, victim.well_from = True, ILL
             self._tell(f"{victim.name} hangs")
 
     def _partition(self) -> None:
@@ -210,7 +209,8 @@ class Schedule:
         self._heal()
         ward.net.loss, ward.net.double, ward.net.delay_s = 0.0, 0.0, (0.0005, 0.004)
         for process in ward.alive():
-            process.running = True
+            if not process.running:
+                self._resume(process)
         ward.calm_since = ward.now
 
     # --- checks

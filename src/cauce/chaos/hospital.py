@@ -22,6 +22,7 @@ from cauce.doctor.timing import Timing
 LOOK_S = 0.5
 POLL_S = 0.5
 BUFFER = 300
+ILL = float("inf")
 FORK_S, SPAWN_S = (0.01, 0.1), (0.8, 1.6)
 
 
@@ -59,8 +60,8 @@ class Process:
     running: bool = True
     """Not stopped by a signal."""
     hung: bool = False
-    well: bool = True
-    """Nothing has been done to it that would let others take it for ill."""
+    well_from: float = 0.0
+    """Since when nothing has been done to it that would let others take it for ill."""
     born: float = 0.0
     code: int | None = None
     inbox: deque[tuple[str, Incarnation, str, Message]] = field(default_factory=deque)
@@ -127,7 +128,11 @@ class Hospital:
     def begin(self, name: str, incarnation: Incarnation, restarts: int = 0, parent: int = 0, host: str = "") -> None:
         """A process comes to life, unless somebody has done so already: on its host, an incarnation begins once."""
         begun = any((name, incarnation, host) == (p.name, p.who.incarnation, p.who.host) for p in self.processes)
-        if begun or (name, incarnation) in self._doomed or (role_of(name) == "doctor" and self._is_there(name)):
+        if (
+            begun
+            or (name, incarnation) in self._doomed
+            or (role_of(name) == "doctor" and self._is_there(name, incarnation, roused=not parent))
+        ):
             return
         self._count += 1
         number = self._count
@@ -277,7 +282,7 @@ class Hospital:
             if made is not None and made.name == fork.name:
                 self._do(process, core.forked(fork.name, fork.incarnation, made.number, made.number))
             else:
-                self._do(process, core.exited(self._time(process), fork.name, fork.incarnation, Cause(0)))
+                self._do(process, core.exited(self._time(process), fork.name, fork.incarnation, Cause(75)))
 
         self.later(self.rng.uniform(*FORK_S), born)
 
@@ -296,7 +301,7 @@ class Hospital:
                 if victim.who.host != process.who.host:
                     self.problem = f"{process.name} signals {victim.name} on another host"
                 self.on_signal(process, victim, signal)
-                victim.well = False
+                victim.well_from = ILL
                 if signal.how == "kill":
                     self.kill(victim)
                 elif signal.how == "term" and victim.acts:
@@ -319,10 +324,11 @@ class Hospital:
         host = process.who.host
         self.later(self.rng.uniform(*SPAWN_S), lambda: self.begin(doctor, self.first(host), host=host))
 
-    def _is_there(self, doctor: str) -> bool:
-        """Whether a doctor of this name holds its port. One that does not answer is ended by who comes."""
+    def _is_there(self, doctor: str, incarnation: Incarnation, *, roused: bool) -> bool:
+        """Whether a doctor of this name holds its port. One that does not answer, or is older than whom a leader
+        wants, is ended by who comes."""
         holder = self._bound.get(doctor)
-        if holder is not None and not holder.acts:
+        if holder is not None and (not holder.acts or (not roused and holder.who.incarnation < incarnation)):
             self.kill(holder)
             return False
         return holder is not None

@@ -6,14 +6,15 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cauce.cli.bodies import Launching, bodies, load_all, one_thread_each, prepare
+from cauce.cli.bodies import METRICS, Launching, bodies, doctor_body, load_all, one_thread_each, prepare
+from cauce.cli.settings import checked
 from cauce.doctor.children import live
 from cauce.doctor.home import Cluster, Entry, Home, id_of, key_of
 from cauce.doctor.messages import Incarnation, incarnation_of
@@ -21,6 +22,7 @@ from cauce.doctor.names import Role, check_host, host_of, name_of, role_of
 from cauce.doctor.post import address_of
 from cauce.doctor.proc import own_pid, start_of
 from cauce.doctor.seat import next_incarnation
+from cauce.doctor.timing import timing_of
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,7 +81,6 @@ def gateway_alone(calling: Calling, given: Launching, ready: Callable[[str], Non
     if calling.incarnation:
         return calling.live()
     one_thread_each()
-    from cauce.cli.settings import checked
     from cauce.gateway.process import run_gateway
 
     Home(calling.folder).make_folder()
@@ -106,27 +107,28 @@ def worker_alone(calling: Calling, given: Launching) -> int:
     return work(fabric, name.removeprefix("worker-"), Limits(lethal_attempts=given.attempts), calling.pulse(given))
 
 
-def doctor_alone(calling: Calling, given: Launching, listen: str = "") -> int:
+def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: Sequence[str] = ()) -> int:
     """Of a service that is known in its folder, or of the cluster that the options tell of."""
     calling.check()
     home = Home(calling.folder)
     prepare(home.folder)
     if calling.doctors:
         home.make()
-        home.write_cluster(calling.cluster(given))
+        (home.folder / METRICS).mkdir(exist_ok=True)
+        cluster = calling.cluster(checked(given, home.folder, shared=True))
+        home.write_cluster(msgspec.structs.replace(cluster, timing=timing_of(list(timing))))
     cluster = home.cluster()
     name = calling.name or min(cluster.doctors)
     if name not in cluster.doctors:
         raise UsageError(f"{name} is none of the doctors {', '.join(cluster.doctors)}")
     load_all()
     chosen = incarnation_of(calling.incarnation) if calling.incarnation else next_incarnation(home)
-    return live(home, _body(listen), name, chosen, calling.restarts)
+    roused = not calling.incarnation
 
+    def body(home: Home, entry: Entry) -> int:
+        return doctor_body(home, entry, listen=listen, roused=roused)
 
-def _body(listen: str) -> Callable[[Home, Entry], int]:
-    from cauce.cli.bodies import doctor_body
-
-    return lambda home, entry: doctor_body(home, entry, listen=listen)
+    return live(home, body, name, chosen, calling.restarts)
 
 
 def host_label() -> str:

@@ -17,6 +17,7 @@ from cauce.doctor.home import Cluster, Entry, Home
 from cauce.doctor.names import Role
 from cauce.errors import UsageError
 from cauce.fabric.contract import Durability
+from cauce.worker.events import EXIT_OLD
 
 if TYPE_CHECKING:
     from cauce.doctor.children import Body
@@ -112,11 +113,16 @@ def gateway_body(home: Home, entry: Entry) -> int:
     from cauce.gateway.process import run_gateway
 
     given = launching(home.cluster())
+    if not given.port:
+        raise UsageError(f"{entry.name} has no port: give --port to the doctor of its host")
     place = replace(given.place(), shared=True)
     return run_gateway(given.settings(home.folder), place, place.bind(), lambda _: None, Pulse(home, entry))
 
 
-def doctor_body(home: Home, entry: Entry, seat: socket.socket | None = None, listen: str = "") -> int:
+def doctor_body(
+    home: Home, entry: Entry, seat: socket.socket | None = None, listen: str = "", *, roused: bool = False
+) -> int:
+    """`roused` by somebody who heard no doctor; else a leader wants it."""
     from cauce.doctor.process import Doctor
     from cauce.doctor.seat import take_seat
     from cauce.gateway.logs import start_logs
@@ -124,10 +130,10 @@ def doctor_body(home: Home, entry: Entry, seat: socket.socket | None = None, lis
 
     cluster = home.cluster()
     log = start_logs("doctor")
-    seat = seat or take_seat(home, cluster, entry.name, listen)
+    seat = seat or take_seat(home, cluster, entry.name, listen, None if roused else entry.incarnation)
     if seat is None:
         log.info("doctor is there already", name=entry.name)
-        return 0
+        return EXIT_OLD
     reserved = _reserve(launching(cluster))
 
     def mourn(role: Role, pid: int) -> None:

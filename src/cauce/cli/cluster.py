@@ -10,12 +10,21 @@ import typer
 from cauce.cli.options import FabricOption
 from cauce.cli.serve import (
     AttemptsOption,
+    CertOption,
+    DatasetOption,
     DoctorsOption,
+    FilesOption,
+    HostOption,
     IncarnationOption,
     KeyFileOption,
+    KeyOption,
+    LimitOption,
     NameOption,
     PowerOption,
     RestartsOption,
+    TimingOption,
+    TokensOption,
+    launching_of,
 )
 from cauce.cli.service import Ca, Gateways, Json, Token
 
@@ -52,21 +61,34 @@ def doctor(
     listen: Annotated[
         str, typer.Option(help="address to listen on, if not its own of --doctors", metavar="HOST:PORT")
     ] = "",
+    doctors: DoctorsOption = "",
+    key_file: KeyFileOption = None,
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="port for gateways on this host, if it is to have any", max=65535)] = 0,
+    tokens: TokensOption = None,
+    tls_cert: CertOption = None,
+    tls_key: KeyOption = None,
+    dataset: DatasetOption = None,
+    allow_files: FilesOption = None,
+    limit: LimitOption = None,
     fabric: FabricOption = "",
     power_safe: PowerOption = False,
     attempts: AttemptsOption = 3,
+    timing: TimingOption = None,
     incarnation: IncarnationOption = "",
     restarts: RestartsOption = 0,
-    doctors: DoctorsOption = "",
-    key_file: KeyFileOption = None,
 ) -> None:
-    """Run one doctor: of the service in --dir, or of one over several hosts, named by --doctors and --key-file."""
+    """Run one doctor: of the service in --dir, or of one over several hosts, named by --doctors and --key-file.
+
+    The other options are for the gateways and workers that it starts on this host.
+    """
     from cauce.cli.alone import Calling, doctor_alone
-    from cauce.cli.bodies import Launching
 
     calling = Calling("doctor", dir, name, incarnation, restarts, doctors, key_file)
-    given = Launching(fabric=fabric, power_safe=power_safe, attempts=attempts)
-    raise typer.Exit(doctor_alone(calling, given, listen))
+    given = launching_of(
+        host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
+    )
+    raise typer.Exit(doctor_alone(calling, given, listen, timing or []))
 
 
 def stop(

@@ -20,7 +20,7 @@ from cauce.client.transport import Transport
 from cauce.doctor.asking import Asker
 from cauce.doctor.bodies import ClusterBody, EventsBody, cluster_body, events_after, last_events
 from cauce.doctor.control import desired, stop_all, wish
-from cauce.doctor.desired import MOST, STOPPED, count_key, hold_key
+from cauce.doctor.desired import MOST, RUNNING, STOPPED, count_key, hold_key
 from cauce.doctor.events import Event, EventLog
 from cauce.doctor.home import Home
 from cauce.doctor.names import Role, check_host, order_of
@@ -101,7 +101,7 @@ def status_command(where: Source, json: bool) -> None:
     if json:
         print_json(body)
         return
-    console.print(processes(body), soft_wrap=not console.is_terminal, crop=console.is_terminal)
+    console.print(processes(body))
 
 
 def processes(body: ClusterBody) -> Group:
@@ -109,7 +109,8 @@ def processes(body: ClusterBody) -> Group:
     state = "" if body.running else ", being stopped"
     table = Table(header_style="bold cyan", expand=False)
     for name in ("process", "state", "pid", "restarts", "memory", "works on"):
-        table.add_column(name, justify="right" if name in ("pid", "restarts", "memory") else "left", no_wrap=True)
+        right = name in ("pid", "restarts", "memory")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "works on")
     for row in body.processes:
         table.add_row(*_cells(row))
     return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table)
@@ -125,7 +126,7 @@ def _cells(row: Row) -> list[Text]:
         Text(str(row.pid or "")),
         Text(str(row.restarts)),
         Text(size(row.rss) if row.rss else ""),
-        Text(told.partition("\n")[0][:100]),
+        Text(told.partition("\n")[0][:300]),
     ]
 
 
@@ -175,8 +176,11 @@ def start_command(folder: Path, names: list[str]) -> None:
 
 def scale_command(folder: Path, counts: list[str]) -> None:
     home = Home(folder)
-    home.cluster()
-    wish(home, dict(map(_count, counts)), "scaled by an operator")
+    wishes = dict(map(_count, counts))
+    if not desired(home).known:
+        # The first word on a cluster that was not begun by `serve`.
+        wishes[RUNNING] = "yes"
+    wish(home, wishes, "scaled by an operator")
 
 
 def _count(text: str) -> tuple[str, str]:

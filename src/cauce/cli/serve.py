@@ -99,8 +99,11 @@ def serve(
     from cauce.cli.serving import Serving
     from cauce.cli.starting import Wanted, with_file
 
-    given = _launching(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts)
+    given = launching_of(
+        host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
+    )
     wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or [], end_with), cluster)
+    wanted.check()
     raise typer.Exit(Serving(dir, given, wanted, _say_ready).run(detach=detach))
 
 
@@ -126,11 +129,11 @@ def gateway(
     from cauce.cli.alone import Calling, gateway_alone
 
     calling = Calling("gateway", dir, name, incarnation, restarts, doctors, key_file)
-    given = _launching(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric)
+    given = launching_of(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric)
     raise typer.Exit(gateway_alone(calling, given, _say_ready))
 
 
-def _launching(
+def launching_of(
     host: str,
     port: int,
     tokens: Path | None,

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from cauce.gateway.settings import GatewaySettings
 
 
-def checked(given: Launching, folder: Path) -> Launching:
-    """Before anything is started: a dataset that cannot be used, a port that is taken, an address that is not ours."""
+def checked(given: Launching, folder: Path, *, shared: bool = False) -> Launching:
+    """Before anything is started: a dataset that cannot be used, a port that is taken, an address that is not ours.
+    A `shared` port may be in use by gateways of the same service."""
     from cauce.gateway.jobs import register as register_datasets
     from cauce.gateway.process import needs_token
     from cauce.gateway.tokens import FILE, read_tokens
@@ -26,7 +27,7 @@ def checked(given: Launching, folder: Path) -> Launching:
         if not Path(each).is_dir():
             raise UsageError(f"--allow-files {each} is no folder")
     register_datasets([Path(each) for each in given.datasets])
-    with place.bind() as bound:
+    with replace(place, shared=shared).bind() as bound:
         remote = needs_token(bound)
     file = Path(given.tokens) if given.tokens else folder / FILE
     if not read_tokens(file) and remote:

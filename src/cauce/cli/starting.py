@@ -19,7 +19,7 @@ from cauce.doctor.home import Cluster, Entry, Home, id_of, new_key
 from cauce.doctor.names import Role
 from cauce.doctor.proc import start_of
 from cauce.doctor.seat import address_of_socket, free_seats, next_incarnation
-from cauce.doctor.timing import Timing, timing_of
+from cauce.doctor.timing import timing_of
 from cauce.errors import UsageError
 
 GATEWAYS, DOCTORS = 2, 3
@@ -37,6 +37,12 @@ class Wanted:
     timing: list[str] = field(default_factory=list)
     end_with: int = 0
     """A process that the service is not to outlive."""
+
+    def check(self) -> None:
+        """Raises before anything is loaded or started."""
+        if self.watch not in (None, STAR, RING):
+            raise UsageError(f"--watch cannot be {self.watch!r}; it can be {STAR} or {RING}")
+        timing_of(self.timing)
 
     def counts(self) -> dict[Role, int | None]:
         return {"worker": self.workers, "gateway": self.gateways, "doctor": self.doctors}
@@ -65,11 +71,9 @@ def begin(home: Home, given: Launching, wanted: Wanted) -> Cluster:
     """Writes down what is desired, and how processes are started here. Nothing runs yet."""
     if any(home.survivors()):
         raise UsageError(f"a service is at work in {home.folder}; end it with cauce stop --dir {home.folder}")
-    if wanted.watch not in (None, STAR, RING):
-        raise UsageError(f"--watch cannot be {wanted.watch!r}; it can be {STAR} or {RING}")
     before = home.find_cluster()
     key = before.key if before is not None else new_key()
-    timing = timing_of(wanted.timing, Timing())
+    timing = timing_of(wanted.timing)
     cluster = Cluster(
         id_of(key), key, {}, given.address(home.folder), "", given.durability, timing, _guardian(wanted.end_with)
     )

@@ -26,6 +26,8 @@ ASK_AGAIN_S = 0.5
 STACK_S = 0.5
 """For writing down where it stands, before it is ended."""
 KILL_AGAIN_S = 1.0
+OLD_PAUSE_S = 1.0
+"""Before the next start of one that found a later one at work, of which we have not heard yet."""
 OLD_S = 3.0
 """How long an older incarnation may take to leave by itself."""
 
@@ -143,7 +145,7 @@ class Keeper:
             return past
         past.died = now
         if life.wanted_end or cause.code == EXIT_OLD:
-            past.died, past.due = None, now
+            past.died, past.due = None, now if life.wanted_end else now + OLD_PAUSE_S
             return past
         if cause.code == EXIT_FULL:
             past.due = now + self.timing.full

@@ -4,6 +4,7 @@ there, and ends it if it does not answer."""
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import socket
 import time
@@ -19,25 +20,35 @@ ANSWER_S = 3.0
 FREE_S = 2.0
 
 
-def take_seat(home: Home, cluster: Cluster, name: str, listen: str = "") -> socket.socket | None:
-    """None if a doctor of this name is at work here."""
+def take_seat(
+    home: Home, cluster: Cluster, name: str, listen: str = "", wanted: Incarnation | None = None
+) -> socket.socket | None:
+    """None if a doctor of this name is at work here. One that a leader wants (`wanted`) takes the place of an older
+    one without asking: that is what it was started for."""
     address = listen or cluster.doctors[name]
     bound = _try(address)
     if bound is not None:
         return bound
-    with Asker(_alone(cluster, address)) as asker:
-        if asker.view(ANSWER_S) is not None:
-            return None
-    for each in home.survivors():
-        if each.name == name:
-            send_signal(each.pid, each.start, signal.SIGKILL)
-            _wait_until_gone(each.pid, each.start)
+    if not _frees_seat(home, cluster, name, address, wanted):
+        return None
     bound = _try(address)
     if bound is None:
         raise UsageError(
             f"{address} is taken by somebody who is no doctor of this cluster: give {name} another address"
         )
     return bound
+
+
+def _frees_seat(home: Home, cluster: Cluster, name: str, address: str, wanted: Incarnation | None) -> bool:
+    others = [each for each in home.survivors() if each.name == name and each.pid != os.getpid()]
+    if wanted is None or any(each.incarnation > wanted for each in others):
+        with Asker(_alone(cluster, address)) as asker:
+            if asker.view(ANSWER_S) is not None:
+                return False
+    for each in others:
+        send_signal(each.pid, each.start, signal.SIGKILL)
+        _wait_until_gone(each.pid, each.start)
+    return True
 
 
 def free_seats(names: list[str], known: dict[str, str], host: str = "127.0.0.1") -> dict[str, socket.socket]:

@@ -65,7 +65,7 @@ class RabbitFabric:
     def jobs(self) -> list[str]:
         held = self._open
         held.session.look()
-        held.sweep.keep_house(self._deadline())
+        held.sweep.keep_house()
         return held.session.directory.registry.in_order()
 
     def manifest(self, job: str) -> bytes | None:

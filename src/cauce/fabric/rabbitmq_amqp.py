@@ -19,6 +19,7 @@ from amqp import spec
 from amqp.exceptions import error_for_code
 
 from cauce.fabric.address import Broker, Tls
+from cauce.fabric.rabbitmq_transport import PlainTransport, TlsTransport
 
 HEARTBEAT_S = 5
 CONNECT_S = 5.0
@@ -27,8 +28,9 @@ ANSWER_S = 10.0
 STALL_S = 5.0
 """How long a frame may stand still halfway."""
 TICK_S = 0.5
-FRAME_BYTES = 1 << 20
-"""The library keeps a buffer of that size for each connection. Twice as fast to read as the usual 128 KiB."""
+FRAME_BYTES = (2 << 20) + (64 << 10)
+"""One frame for each of our messages, if the broker allows it. The library keeps a buffer of that size for each
+connection."""
 _UNSENT_MS = 15_000
 
 ERRORS = (amqp.AMQPError, OSError)
@@ -114,10 +116,22 @@ class Connection(amqp.Connection):  # type: ignore[misc]
             self._spare = self.channel()
         return self._spare
 
+    def Transport(self, host: str, connect_timeout: float, ssl: object, *args: object, **kwargs: object) -> object:  # noqa: N802
+        made = TlsTransport if ssl else PlainTransport
+        read_timeout, write_timeout = args
+        return made(
+            host,
+            connect_timeout=connect_timeout,
+            ssl=ssl,
+            read_timeout=read_timeout,
+            write_timeout=write_timeout,
+            **kwargs,
+        )
+
     def readable(self, timeout_s: float, *others: int) -> bool:
         """Waits until something has come, or something happens on another descriptor."""
         pending = getattr(self.sock, "pending", None)
-        if pending is not None and pending():
+        if self.transport.pending or (pending is not None and pending()):
             return True
         own = self.sock.fileno()
         poll = select.poll()

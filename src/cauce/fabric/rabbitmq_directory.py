@@ -15,7 +15,7 @@ from cauce.fabric.rabbitmq_amqp import ANSWER_S
 from cauce.fabric.rabbitmq_messages import decode
 from cauce.fabric.rabbitmq_queues import Queues
 from cauce.fabric.rabbitmq_registry import Fact, Job, Registry, Renew, dump, load
-from cauce.fabric.rabbitmq_subscription import Delivery, Subscription, Subscriptions
+from cauce.fabric.rabbitmq_subscription import Delivery, Subscription, Subscriptions, is_cut
 from cauce.fabric.rabbitmq_writer import Writer
 
 _WAIT_S = 0.1
@@ -112,7 +112,7 @@ class Directory:
         registry = self.registry
         if found.offset < registry.next:
             return
-        if registry.start is not None and found.offset > registry.next:
+        if registry.start is not None and is_cut(registry.next, found.offset):
             # We were away so long that what came next has been cut off: from the beginning, then.
             self.registry = Registry()
             self.close()

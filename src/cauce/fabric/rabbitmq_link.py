@@ -127,7 +127,7 @@ class Link:
             # It has begun: everything it does is bounded, and what comes of it must not be lost.
             command.done.wait()
         if command.problem is not None:
-            raise command.problem
+            raise _told(command.problem)
         if not command.done.is_set():
             raise self.lost()
         return command.result  # type: ignore[return-value]
@@ -288,6 +288,15 @@ class Link:
             raise
         finally:
             command.done.set()
+
+
+def _told(problem: BaseException) -> BaseException:
+    """In our words, but for what callers reckon with: that a queue is not there, or is another one."""
+    if not isinstance(problem, amqp.ChannelError) or isinstance(problem, (amqp.NotFound, amqp.PreconditionFailed)):
+        return problem
+    return FabricError(
+        f"RabbitMQ refuses ({problem.reply_text}): see that the user may configure, write and read in its vhost"
+    )
 
 
 def _reason_of_block(connection: Connection) -> str | None:

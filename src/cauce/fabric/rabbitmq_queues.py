@@ -4,15 +4,17 @@ queue's messages could come back.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from functools import partial
+from time import monotonic
 
 import amqp
 
-from cauce.errors import FabricError
+from cauce.errors import FabricError, FabricLost
 from cauce.fabric.names import shelf_of
 from cauce.fabric.rabbitmq_amqp import Connection
-from cauce.fabric.rabbitmq_link import Link
+from cauce.fabric.rabbitmq_link import Link, Work
 from cauce.fabric.rabbitmq_registry import Job
 
 OLDEST = (3, 9)
@@ -24,6 +26,7 @@ _REGISTRY_SEGMENT_BYTES = 4 << 20
 REGISTRY_BYTES = 64 << 20
 """The registry's old end is cut off beyond this; what still holds is said again long before."""
 _LEASE_MS = 7 * 24 * 3600 * 1000
+_AGAIN_S = 0.1
 
 Properties = dict[str, str | int]
 
@@ -82,19 +85,15 @@ class Queues:
         self._make(name, properties, deadline)
 
     def _make(self, name: str, properties: Properties, deadline: float) -> None:
-        def declare(connection: Connection) -> None:
-            connection.spare.queue_declare(name, durable=True, auto_delete=False, arguments=properties)
-
         try:
-            self._link.ask(declare, deadline)
-        except amqp.PreconditionFailed:
-            # It is there, made by another version of this program, or on another version of the broker.
-            return
-        except amqp.ChannelError as problem:
-            raise FabricError(
-                f"RabbitMQ does not make {properties['x-queue-type']} queue {name} ({problem.reply_text}): see that "
-                "its feature flags are enabled, and that the user may configure, write and read in its vhost"
-            ) from problem
+            self._link.ask(partial(_declare, name=name, properties=properties), deadline)
+        except amqp.PreconditionFailed as problem:
+            # If it is there, another version of this program has made it, or of the broker.
+            if not self._link.ask(partial(_exists, name=name), deadline):
+                raise FabricError(
+                    f"RabbitMQ does not make {properties['x-queue-type']} queue {name} ({problem.reply_text}): see "
+                    "that its feature flags are enabled"
+                ) from problem
 
     def remove(self, names: Iterable[str], deadline: float) -> None:
         """Those that are not there are no error."""
@@ -104,6 +103,18 @@ class Queues:
 
 def _stream(segment_bytes: int) -> Properties:
     return {"x-queue-type": "stream", "x-stream-max-segment-size-bytes": segment_bytes}
+
+
+def _declare(connection: Connection, name: str, properties: Properties) -> None:
+    connection.spare.queue_declare(name, durable=True, auto_delete=False, arguments=properties)
+
+
+def _exists(connection: Connection, name: str) -> bool:
+    try:
+        connection.spare.queue_declare(name, passive=True)
+    except amqp.NotFound:
+        return False
+    return True
 
 
 def _delete(connection: Connection, name: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from cauce.errors import CorruptRecord
 from cauce.fabric.contract import Position
 from cauce.fabric.rabbitmq_messages import PATIENCE, Assembly, Message, decode
-from cauce.fabric.rabbitmq_subscription import Delivery, Subscription, Subscriptions
+from cauce.fabric.rabbitmq_subscription import Delivery, Subscription, Subscriptions, is_cut
 from cauce.wire.records import Record
 
 _KEY = "at"
@@ -157,7 +157,7 @@ class Reader:
 
     def _take(self, found: Delivery, log: str) -> None:
         where = f"stream {self.stream}, message {found.offset}"
-        if found.offset != self._expected:
+        if is_cut(self._expected, found.offset):
             raise CorruptRecord(
                 f"{where} follows {self._expected - 1}: what stood between is gone; see that no policy of the broker "
                 "limits the age or the length of streams, and run the job again"
@@ -167,11 +167,11 @@ class Reader:
         finished = None
         if message.chunk is not None:
             finished = self._assembly.add(message.author, message.chunk, found.offset, where)
-            if self._assembly.missing and found.offset == self.next:
+            if self._assembly.missing and found.offset >= self.next:
                 self._look_back(found.offset, where)
                 return
         self._expected = found.offset + 1
-        if found.offset == self.next:
+        if found.offset >= self.next:
             self.next, self._looked_back_to = self._expected, None
             self._sort(found.offset, message, finished, log)
 

@@ -24,6 +24,7 @@ EASY_BYTES = 1 << 20
 """Up to so much may wait besides what the prefetch allows, so that small messages flow freely."""
 MOST_BYTES = 128 << 20
 """Of all subscriptions; beyond it, those that were read longest ago are ended."""
+_NOTES = 8
 ELSEWHERE_S = 2.0
 """How long nodes that may have a copy of a stream are waited for."""
 
@@ -32,6 +33,12 @@ ELSEWHERE_S = 2.0
 class Delivery:
     offset: int
     body: bytes
+    tag: int
+
+
+def is_cut(expected: int, offset: int) -> bool:
+    """Whether messages are missing. A broker gives an offset or two to notes of its own, at the start of a segment."""
+    return offset > expected + _NOTES
 
 
 class Subscriptions:
@@ -114,8 +121,8 @@ class Subscription:
         self._came_bytes = 0
         self._taken_bytes = 0
         self._channel: BrokerChannel | None = None
-        self._unsettled = 0
-        self._last_tag = 0
+        self._settled = 0
+        """The last that was acknowledged."""
 
     @property
     def waiting_bytes(self) -> int:
@@ -146,8 +153,8 @@ class Subscription:
         except IndexError:
             return None
         self._taken_bytes += len(found.body)
-        if self._unsettled and (not self._waiting or self.waiting_bytes <= EASY_BYTES):
-            self.link.post(self._settle)
+        if found.tag - self._settled >= PREFETCH // 2:
+            self.link.post(lambda connection: self._settle(found.tag))
         return found
 
     def close(self) -> None:
@@ -160,20 +167,19 @@ class Subscription:
     def _deliver(self, message: amqp.Message) -> None:
         if self.ended:
             return
-        self._waiting.append(Delivery(message.headers["x-stream-offset"], message.body))
+        tag: int = message.delivery_tag
+        self._waiting.append(Delivery(message.headers["x-stream-offset"], message.body, tag))
         self._came_bytes += len(message.body)
-        self._unsettled += 1
-        self._last_tag = message.delivery_tag
-        if self.waiting_bytes <= EASY_BYTES and self._unsettled >= PREFETCH // 2:
-            self._settle(None)
+        if self.waiting_bytes <= EASY_BYTES and tag - self._settled >= PREFETCH // 2:
+            self._settle(tag)
         self._family.came(self.link, len(message.body))
         self._family.news.tell()
 
-    def _settle(self, connection: Connection | None) -> None:
-        """Asks for more by acknowledging all that has come."""
-        if self._unsettled and self._channel is not None and not self.ended:
-            self._unsettled = 0
-            self._channel.basic_ack(self._last_tag, multiple=True)
+    def _settle(self, tag: int) -> None:
+        """Asks for more, by acknowledging what has come up to here."""
+        if tag > self._settled and self._channel is not None and not self.ended:
+            self._settled = tag
+            self._channel.basic_ack(tag, multiple=True)
 
     def _cancelled(self, consumer_tag: str) -> None:
         self.end()

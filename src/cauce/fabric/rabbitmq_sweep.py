@@ -24,6 +24,7 @@ UNDER_WAY_S = 3.0
 """For so long those who are about to make a stream or a queue are waited for, before all of them are removed."""
 HOUSE_S = 1.0
 
+_AT_MOST_S = 2.0
 _WAIT_S = 0.1
 
 
@@ -50,7 +51,7 @@ class Sweep:
             self._sweep(job, deadline)
 
     def _sweep(self, job: Job, deadline: float) -> None:
-        self._await_makers(job, monotonic() + UNDER_WAY_S)
+        self._await_makers(job, min(deadline, monotonic() + UNDER_WAY_S))
         names = to_sweep(self._session.namespace, job)
         self._session.queues.remove(names, deadline)
         self._session.to_remove -= set(names)
@@ -65,12 +66,13 @@ class Sweep:
             if job.under_way:
                 self._session.news.wait(seen, _WAIT_S)
 
-    def keep_house(self, deadline: float) -> None:
-        """Now and then. What fails is done another time, by us or by others."""
+    def keep_house(self) -> None:
+        """Now and then, and not for long. What fails is done another time, by us or by others."""
         now = monotonic()
         if now < self._next_round:
             return
         self._next_round = now + HOUSE_S
+        deadline = now + _AT_MOST_S
         with suppress(FabricLost):
             self._remove(now, deadline)
             self._sweep_after_others(now, deadline)

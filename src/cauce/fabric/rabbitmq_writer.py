@@ -176,7 +176,7 @@ def _unconfirmed(post: _Post) -> FabricError:
         )
     if isinstance(post.broken, amqp.AccessRefused):
         return FabricError(
-            f"RabbitMQ refuses a message ({post.broken.reply_text}): give the user the right to configure, write and "
-            "read in its vhost"
+            f"RabbitMQ refuses a message ({post.broken.reply_text}): see that the user may configure, write and read "
+            "in its vhost"
         )
     return FabricLost(f"RabbitMQ has not confirmed what it was sent ({len(post.letters)} messages)")

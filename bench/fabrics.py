@@ -1,0 +1,157 @@
+"""The fabrics side by side: bytes written and read in a second, and how long a small append takes.
+
+    python -m bench.fabrics [--bytes 200M] [--rounds 3]
+    python -m bench.fabrics --libraries        clients of RabbitMQ instead, as far as they are installed
+
+The broker is a private node on this machine. Rounds take turns, so that noise falls on all alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.libraries import LIBRARIES, Library
+from bench.upload import amount
+from cauce.broker.nodes import start
+from cauce.fabric.address import open_fabric, parse
+from cauce.fabric.contract import Fabric, Position
+from cauce.wire.records import Kind, Record, record
+
+RECORD_BYTES = 1 << 20
+SMALL_BYTES = 200
+SMALL_APPENDS = 300
+LOGS = 8
+
+Figures = dict[str, float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", type=amount, default=amount("200M"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--libraries", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, private_broker(Path(scratch, "nodes")) as address:
+        measure: dict[str, Callable[[], Figures]]
+        if arguments.libraries:
+            measure = {name: library_measure(made, address, arguments.bytes) for name, made in LIBRARIES.items()}
+        else:
+            addresses = {"files": str(Path(scratch, "files")), "rabbitmq": address}
+            measure = {name: fabric_measure(each, arguments.bytes) for name, each in addresses.items()}
+        rounds: dict[str, list[Figures]] = {name: [] for name in measure}
+        for _ in range(arguments.rounds):
+            for name, once in measure.items():
+                rounds[name].append(once())
+    sys.stdout.write(table({name: medians(each) for name, each in rounds.items()}))
+
+
+@contextmanager
+def private_broker(folder: Path) -> Iterator[str]:
+    nodes = start(folder, 1)
+    try:
+        yield nodes.address
+    finally:
+        nodes.stop(gently=False)
+
+
+def library_measure(library: Library, address: str, size: int) -> Callable[[], Figures]:
+    broker = parse(address)
+
+    def once() -> Figures:
+        name = f"bench-{time.time_ns()}"
+        count = size // RECORD_BYTES
+        published_s, consumed_s = library(broker, name, count, bytes(RECORD_BYTES))
+        return {"publish MB/s": size / published_s / 1e6, "consume MB/s": size / consumed_s / 1e6}
+
+    return once
+
+
+def fabric_measure(address: str, size: int) -> Callable[[], Figures]:
+    def once() -> Figures:
+        writer, reader = open_fabric(address), open_fabric(address)
+        writer.create_job("bench", b"")
+        figures = {**bulk(writer, reader, size), **small(writer, reader)}
+        writer.delete_job("bench")
+        writer.close()
+        reader.close()
+        return figures
+
+    return once
+
+
+def bulk(writer: Fabric, reader: Fabric, size: int) -> Figures:
+    records = [record(Kind.DATA, 0, seq, bytes(RECORD_BYTES)) for seq in range(size // RECORD_BYTES)]
+    began = time.perf_counter()
+    for first in range(0, len(records), LOGS):
+        writer.append_all("bench", [("bulk", [each]) for each in records[first : first + LOGS]])
+    written = time.perf_counter()
+    reader.catch_up("bench", "bulk")
+    drained = sum(len(each.body) for each in drain(reader, "bulk"))
+    read = time.perf_counter()
+    assert drained == len(records) * RECORD_BYTES
+    return {"write MB/s": drained / (written - began) / 1e6, "read MB/s": drained / (read - written) / 1e6}
+
+
+def small(writer: Fabric, reader: Fabric) -> Figures:
+    body = bytes(SMALL_BYTES)
+    alone, together, seen = [], [], []
+    for seq in range(SMALL_APPENDS):
+        said = [record(Kind.DATA, 0, seq, body)]
+        alone.append(timed(lambda said=said: writer.append("bench", "small.alone", said)))  # type: ignore[misc]
+        sayings = [(f"together{log % 4}.{log}", said) for log in range(LOGS)]
+        together.append(timed(lambda sayings=sayings: writer.append_all("bench", sayings)))  # type: ignore[misc]
+    position: Position = {}
+    for seq in range(SMALL_APPENDS):
+        writer.append("bench", "seen", [record(Kind.DATA, 0, seq, body)])
+        began = time.perf_counter()
+        while (batch := reader.read("bench", "seen", position, RECORD_BYTES)).position == position:
+            time.sleep(0.0001)
+        position = batch.position
+        seen.append(time.perf_counter() - began)
+    return {
+        "append ms": 1e3 * statistics.median(alone),
+        "append p99 ms": 1e3 * sorted(alone)[len(alone) * 99 // 100],
+        f"append to {LOGS} logs ms": 1e3 * statistics.median(together),
+        "seen by another ms": 1e3 * statistics.median(seen),
+    }
+
+
+def drain(fabric: Fabric, log: str) -> Iterator[Record]:
+    position: Position = {}
+    while (batch := fabric.read("bench", log, position, 8 * RECORD_BYTES)).position != position:
+        yield from batch.records
+        position = batch.position
+
+
+def timed(step: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    step()
+    return time.perf_counter() - began
+
+
+def medians(rounds: list[Figures]) -> Figures:
+    return {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
+
+
+def table(figures: dict[str, Figures]) -> str:
+    """A line for each figure; behind the first column, how many times as much it is in the others."""
+    first, *others = figures
+    lines = ["".join(f"{name:>24}" for name in ("", first, *others))]
+    for figure, base in figures[first].items():
+        cells = [
+            f"{base:.2f}",
+            *(f"{figures[other][figure]:.2f} (×{figures[other][figure] / base:.2f})" for other in others),
+        ]
+        lines.append("".join(f"{cell:>24}" for cell in (figure, *cells)))
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

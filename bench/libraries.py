@@ -1,0 +1,127 @@
+"""Clients of RabbitMQ, each writing to a stream and reading it again in the way that suits it best."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from cauce.fabric.address import Broker
+
+STREAM = {"x-queue-type": "stream"}
+PREFETCH = 16
+
+Library = Callable[[Broker, str, int, bytes], tuple[float, float]]
+"""Publishes so many messages to a stream it makes, reads them again and removes it; returns both times in seconds."""
+
+
+def py_amqp(frame_bytes: int | None = None) -> Library:
+    def run(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+        import amqp
+
+        class Tuned(amqp.Connection):  # type: ignore[misc]
+            def _on_tune(self, channels: int, frame_max: int, heartbeat: int, argsig: str = "BlB") -> None:
+                super()._on_tune(channels, min(frame_max, frame_bytes or frame_max), heartbeat, argsig)
+
+        host, port = broker.servers[0]
+        with Tuned(f"{host}:{port}", broker.user, broker.password, virtual_host=broker.vhost) as connection:
+            channel = connection.channel()
+            channel.queue_declare(name, durable=True, auto_delete=False, arguments=STREAM)
+            began = time.perf_counter()
+            for _ in range(count):
+                channel.basic_publish(amqp.Message(body), routing_key=name)
+            channel.queue_declare(name, passive=True)
+            published = time.perf_counter()
+            channel.basic_qos(0, PREFETCH, False)
+            left = count
+
+            def take(message: amqp.Message) -> None:
+                nonlocal left
+                left -= 1
+                message.channel.basic_ack(message.delivery_tag)
+
+            channel.basic_consume(
+                name, callback=take, arguments={"x-stream-offset": "first"}, on_cancel=lambda tag: None
+            )
+            while left:
+                connection.drain_events(timeout=60)
+            consumed = time.perf_counter()
+            channel.queue_delete(name)
+        return published - began, consumed - published
+
+    return run
+
+
+def pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+    import pika as library  # type: ignore[import-not-found, unused-ignore]
+
+    host, port = broker.servers[0]
+    access = library.PlainCredentials(broker.user, broker.password)
+    connection = library.BlockingConnection(library.ConnectionParameters(host, port, broker.vhost, access))
+    channel = connection.channel()
+    channel.queue_declare(name, durable=True, arguments=STREAM)
+    began = time.perf_counter()
+    for _ in range(count):
+        channel.basic_publish("", name, body)
+    channel.queue_declare(name, passive=True)
+    published = time.perf_counter()
+    channel.basic_qos(prefetch_count=PREFETCH)
+    for number, (method, _, _) in enumerate(channel.consume(name, arguments={"x-stream-offset": "first"}), start=1):
+        channel.basic_ack(method.delivery_tag)
+        if number == count:
+            break
+    consumed = time.perf_counter()
+    channel.cancel()
+    channel.queue_delete(name)
+    connection.close()
+    return published - began, consumed - published
+
+
+def aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+    return asyncio.run(_aio_pika(broker, name, count, body))
+
+
+async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+    import aio_pika as library  # type: ignore[import-not-found, unused-ignore]
+
+    host, port = broker.servers[0]
+    connection = await library.connect(
+        host=host, port=port, login=broker.user, password=broker.password, virtualhost=broker.vhost
+    )
+    channel = await connection.channel(publisher_confirms=False)
+    queue = await channel.declare_queue(name, durable=True, arguments=STREAM)
+    began = time.perf_counter()
+    for _ in range(count):
+        await channel.default_exchange.publish(library.Message(body), name)
+    await channel.declare_queue(name, passive=True)
+    published = time.perf_counter()
+    await channel.set_qos(PREFETCH)
+    left, over = count, asyncio.Event()
+
+    async def take(message: library.abc.AbstractIncomingMessage) -> None:
+        nonlocal left
+        await message.ack()
+        left -= 1
+        if not left:
+            over.set()
+
+    await queue.consume(take, arguments={"x-stream-offset": "first"})
+    await over.wait()
+    consumed = time.perf_counter()
+    with suppress(Exception):
+        await queue.delete(if_unused=False, if_empty=False)
+    await connection.close()
+    return published - began, consumed - published
+
+
+_ALL: dict[str, tuple[str, Library]] = {
+    "py-amqp, 128 KiB": ("amqp", py_amqp(128 << 10)),
+    "py-amqp, 1 MiB": ("amqp", py_amqp((1 << 20) + 4096)),
+    "py-amqp, 8 MiB": ("amqp", py_amqp()),
+    "pika": ("pika", pika),
+    "aio-pika": ("aio_pika", aio_pika),
+}
+LIBRARIES = {name: library for name, (module, library) in _ALL.items() if importlib.util.find_spec(module)}
+"""Those that are installed. The number is the size of a frame; a broker has to allow it."""

@@ -1,0 +1,133 @@
+"""A real service with its doctors, and a job that is sent to it meanwhile: who is who, who died, and who is back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from cauce.doctor.asking import Asker
+from cauce.doctor.events import Event, EventLog
+from cauce.doctor.home import Home
+from cauce.doctor.messages import Seen
+from cauce.doctor.view import View
+from cauce.fabric.address import open_fabric
+from tests.service.conftest import QUERIES, Case
+from tests.service.running import Piece, Running, pieces_of, until
+from tests.service.test_http_kills import finish, send_all
+
+BACK_S = 60.0
+"""For what takes less than a second on a machine left in peace."""
+PATIENT = ("--timing", "park_deaths=1000", "--attempts", "1000")
+"""The deaths are a test's doing: nobody is to be parked for them, and no part to be blamed."""
+
+
+class Cluster:
+    def __init__(self, folder: Path, *options: str, workers: int = 2, gateways: int = 2, doctors: int = 3) -> None:
+        counts = ["--workers", str(workers), "--gateways", str(gateways), "--doctors", str(doctors)]
+        self.service = Running(folder, "serve", *counts, *PATIENT, *options)
+        self.home = Home(self.service.folder)
+        self.size = workers + gateways + doctors
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.service.stop()
+
+    def alive(self) -> dict[str, Seen]:
+        """The newest life of each that lives, by name."""
+        found: dict[str, Seen] = {}
+        for each in self.home.survivors():
+            if each.name not in found or found[each.name].incarnation < each.incarnation:
+                found[each.name] = each
+        return found
+
+    def view(self) -> View | None:
+        with Asker(self.home.cluster()) as asker:
+            return asker.view()
+
+    def leader(self) -> str:
+        view = self.view()
+        return view.leader if view is not None and view.leads else ""
+
+    def well(self) -> bool:
+        """Whether somebody leads and all run, one of each, as the leader sees it and as the kernel does."""
+        view = self.view()
+        if view is None or not view.leads or len(self.home.survivors()) != self.size:
+            return False
+        return len(view.rows) == self.size and all(row.state == "running" and row.ready for row in view.rows)
+
+    def until_well(self) -> float:
+        return until("all to be well", self.well, BACK_S)
+
+    def kill(self, names: Iterable[str], number: signal.Signals = signal.SIGKILL) -> list[Seen]:
+        """All at once, as far as that can be."""
+        alive = self.alive()
+        victims = [alive[name] for name in names]
+        for each in victims:
+            os.kill(each.pid, number)
+        return victims
+
+    def until_replaced(self, victims: list[Seen]) -> float:
+        def replaced() -> bool:
+            alive = self.alive()
+            return all(each.name in alive and alive[each.name].pid != each.pid for each in victims) and self.well()
+
+        return until(f"{', '.join(each.name for each in victims)} to be replaced", replaced, BACK_S)
+
+    def events(self) -> list[Event]:
+        cluster = self.home.cluster()
+        fabric = open_fabric(cluster.fabric)
+        try:
+            return EventLog(fabric).read()
+        finally:
+            fabric.close()
+
+    def told(self, what: str, name: str) -> list[Event]:
+        return [each for each in self.events() if (each.what, each.name) == (what, name)]
+
+    def until_told(self, what: str, name: str) -> Event:
+        """The last such event; the timeline is written a moment after things happen."""
+        until(f"{name} {what} on the timeline", lambda: bool(self.told(what, name)))
+        return self.told(what, name)[-1]
+
+
+class Sending:
+    """A job whose parts are sent again and again until each is held, while the test does its worst."""
+
+    def __init__(self, cluster: Cluster, case: Case, job: str = "stormy", senders: int = 2) -> None:
+        self._service = cluster.service
+        self._case = case
+        self._job = job
+        self._pieces: list[Piece] = pieces_of("books", case.data, 2**15, QUERIES)
+        self._stop = threading.Event()
+        self.said: list[int] = []
+        assert self._service.create(job, queries=QUERIES).status == 201
+        self._threads = [
+            threading.Thread(
+                target=send_all,
+                args=(lambda: self._service.url, job, self._pieces[number::senders], self.said, self._stop),
+            )
+            for number in range(senders)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def until_under_way(self) -> None:
+        until("some parts", lambda: self.said.count(201) > 3)
+
+    def finish(self) -> None:
+        """All of it is held once, and the answers are the oracle's."""
+        for thread in self._threads:
+            thread.join(BACK_S)
+        assert not any(thread.is_alive() for thread in self._threads)
+        finish(self._service, self._job, self._pieces, self._case)
+
+    def drop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(BACK_S)

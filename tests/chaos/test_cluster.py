@@ -1,0 +1,178 @@
+"""Kill -9 of every kind of process, alone, in pairs and almost all at once: all are back by themselves, and the job
+under way ends with exact answers."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.cluster import Cluster, Sending
+from tests.chaos.test_poison import write_notes
+from tests.cli.running import cauce
+from tests.service.conftest import Case, case  # noqa: F401  (a fixture)
+from tests.service.running import until
+
+pytestmark = pytest.mark.slow
+
+
+def others(cluster: Cluster, leader: str) -> list[str]:
+    return sorted(name for name in cluster.alive() if name.startswith("doctor-") and name != leader)
+
+
+def test_each_kind_alone_and_in_pairs(tmp_path: Path, case: Case) -> None:  # noqa: F811
+    with Cluster(tmp_path) as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        sending.until_under_way()
+        leader = cluster.leader()
+        low = others(cluster, leader)[0]
+        for names in (["worker-1"], ["gateway-2"], [low], ["worker-1", "worker-2"], ["gateway-1", "gateway-2"]):
+            cluster.until_replaced(cluster.kill(names))
+            assert cluster.leader() == leader, "nobody but the leader's death makes an election"
+        cluster.until_replaced(cluster.kill([leader]))
+        assert cluster.leader() != leader, "who comes back does not take over"
+        for beside in ("worker-2", "gateway-1"):
+            leader = cluster.leader()
+            cluster.until_replaced(cluster.kill([leader, beside]))
+        sending.finish()
+        died = cluster.until_told("died", "gateway-2")
+        assert died.why.startswith("killed by SIGKILL")
+        for what in ("detected", "restarted", "caught up"):
+            assert cluster.until_told(what, "gateway-2")
+        assert cluster.told("elected", cluster.leader())
+
+
+def test_all_doctors_but_one_and_the_leader_during_an_election(tmp_path: Path, case: Case) -> None:  # noqa: F811
+    with Cluster(tmp_path) as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        leader = cluster.leader()
+        low, high = others(cluster, leader)
+        # The next leader dies in the middle of its own election, if it has come that far.
+        cluster.until_replaced(cluster.kill([leader, high]))
+        assert cluster.leader() == low
+        leader = cluster.leader()
+        (old,) = cluster.kill([leader])
+        until("another leader", lambda: cluster.leader() not in ("", leader))
+        cluster.until_replaced([*cluster.kill([cluster.leader()]), old])
+        sending.finish()
+
+
+@pytest.mark.parametrize("survivor", ["worker-2", "gateway-1", "doctor-2"])
+def test_every_process_but_one(tmp_path: Path, case: Case, survivor: str) -> None:  # noqa: F811
+    with Cluster(tmp_path) as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        sending.until_under_way()
+        victims = cluster.kill(name for name in cluster.alive() if name != survivor)
+        before = cluster.alive()[survivor].pid
+        cluster.until_replaced(victims)
+        assert cluster.alive()[survivor].pid == before
+        sending.finish()
+
+
+def test_a_ring_finds_the_dead_as_well(tmp_path: Path, case: Case) -> None:  # noqa: F811
+    with Cluster(tmp_path, "--watch", "ring") as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        # The next leader is nobody's parent: it hears of ends by the ring.
+        cluster.until_replaced(cluster.kill([cluster.leader()]))
+        for names in (["worker-1"], ["gateway-2"], ["worker-1", "worker-2"], ["gateway-1", "worker-2"]):
+            cluster.until_replaced(cluster.kill(names))
+        sending.finish()
+
+
+def test_a_process_that_keeps_dying_is_parked_and_can_be_started_again(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "--timing", "park_deaths=5", workers=1, gateways=1) as cluster:
+        cluster.until_well()
+        folder = str(cluster.service.folder)
+        for _ in range(4):
+            cluster.until_replaced(cluster.kill(["worker-1"]))
+        cluster.kill(["worker-1"])
+        until("the parking", lambda: any(row.state == "parked" for row in getattr(cluster.view(), "rows", [])))
+        shown = cauce(tmp_path, "status", "--dir", folder)
+        assert "parked" in shown.out
+        assert "it died 5 times" in shown.out
+        assert cluster.until_told("parked", "worker-1").why
+        assert "worker-1" not in cluster.alive()
+        assert cauce(tmp_path, "start", "worker-1", "--dir", folder).code == 0
+        cluster.until_well()
+
+
+def test_what_an_operator_stopped_stays_stopped_through_everything(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster:
+        cluster.until_well()
+        folder = str(cluster.service.folder)
+        assert cauce(tmp_path, "stop", "worker-2", "--dir", folder).code == 0
+        until("its end", lambda: "worker-2" not in cluster.alive())
+        cluster.size -= 1
+        victims = cluster.kill(name for name in cluster.alive() if name != "gateway-1")
+
+        def back() -> bool:
+            alive = cluster.alive()
+            return all(each.name in alive and alive[each.name].pid != each.pid for each in victims)
+
+        until("the others to be back", back)
+        assert "worker-2" not in cluster.alive()
+    with Cluster(tmp_path) as again:
+        until("the others", lambda: len(again.alive()) == again.size - 1)
+        rows = {row.name: row.state for row in getattr(again.view(), "rows", [])}
+        assert rows["worker-2"] == "stopped"
+        assert cauce(tmp_path, "start", "worker-2", "--dir", folder).code == 0
+        again.until_well()
+
+
+@pytest.mark.parametrize("role", ["leader", "worker", "gateway"])
+def test_who_is_stopped_by_a_signal_is_replaced(tmp_path: Path, case: Case, role: str) -> None:  # noqa: F811
+    with Cluster(tmp_path, "--timing", "paused=2") as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        sending.until_under_way()
+        name = {"leader": cluster.leader(), "worker": "worker-1", "gateway": "gateway-1"}[role]
+        victims = cluster.kill([name], signal.SIGSTOP)
+        cluster.until_replaced(victims)
+        assert not Path(f"/proc/{victims[0].pid}").exists(), "it is not left to wake up"
+        assert "stopped by a signal" in cluster.until_told("died", name).why
+        sending.finish()
+
+
+def test_a_leader_that_wakes_up_follows_the_next_one(tmp_path: Path, case: Case) -> None:  # noqa: F811
+    with Cluster(tmp_path) as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        first = cluster.leader()
+        (stopped,) = cluster.kill([first], signal.SIGSTOP)
+        until("another leader", lambda: cluster.leader() not in ("", first))
+        second = cluster.leader()
+        cluster.kill([first], signal.SIGCONT)
+        cluster.until_well()
+        assert cluster.leader() == second
+        assert cluster.alive()[first].pid == stopped.pid
+        assert cluster.told("restarted", first) == []
+        sending.finish()
+
+
+def test_a_worker_that_hangs_leaves_its_stack_and_is_replaced(tmp_path: Path) -> None:
+    """And a part that hangs every worker ends its job, with its name."""
+    hung = tmp_path / "hung"
+    write_notes(tmp_path, f"open({str(hung)!r}, 'a').write('x'); __import__('time').sleep(600)", marked_row=7)
+    own = ["--dataset", str(tmp_path / "notes.py"), "--attempts", "2", "--timing", "hung=2"]
+    with Cluster(tmp_path, *own, workers=1, gateways=1) as cluster:
+        service = cluster.service
+        cluster.until_well()
+        assert service.create("stuck", "notes").status == 201
+        body = (tmp_path / "data/notes.csv").read_bytes()
+        path = "/v1/jobs/stuck/tables/notes/parts/0"
+        assert service.ask("PUT", path, body, {"Content-Type": "text/csv"}).status == 201
+        service.complete("stuck", "notes", 1)
+        until("the end of the job", lambda: service.state("stuck") == "failed")
+        assert "has killed its worker 2 times" in str(service.get("/v1/jobs/stuck").json()["cause"])
+        assert hung.read_text() == "xx"
+        told = cluster.until_told("hung", "worker-1")
+        assert "no sign of life" in told.why
+        died = cluster.until_told("died", "worker-1")
+        assert "stuck: scan notes" in died.why
+        assert "most recent call first" in cluster.home.log("worker-1").read_text()
+        cluster.until_well()

@@ -1,0 +1,156 @@
+"""Two hosts with a doctor each, cut off from each other: two leaders at once, exact answers, and one leader again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cauce.doctor.control import stop_all, wish
+from cauce.doctor.desired import RUNNING, count_key
+from cauce.doctor.events import EventLog
+from cauce.doctor.home import Home
+from cauce.doctor.messages import Seen
+from cauce.fabric.address import open_fabric
+from tests.chaos.namespaces import Hosts, need_namespaces
+from tests.service.conftest import QUERIES, Case, case  # noqa: F401  (a fixture)
+from tests.service.running import Piece, pieces_of, until
+
+pytestmark = pytest.mark.slow
+PORT, HTTP = 7410, 8080
+AWAY_S = 60.0
+
+
+class TwoHosts:
+    def __init__(self, folder: Path, hosts: Hosts) -> None:
+        self.hosts = hosts
+        self.folder = folder
+        self.fabric = f"files:{folder / 'shared'}"
+        self.homes = {label: Home(folder / label) for label in hosts.labels}
+        self._processes: list[subprocess.Popen[bytes]] = []
+        (folder / "key").write_text("a key that only these two know")
+        (folder / "token").write_text("")
+        for label in hosts.labels:
+            self._start(label)
+
+    def _start(self, label: str) -> None:
+        doctors = ",".join(f"doctor-1@{each}={self.hosts.address(each)}:{PORT}" for each in self.hosts.labels)
+        command = [sys.executable, "-m", "cauce", "doctor", "--dir", str(self.homes[label].folder)]
+        command += ["--name", f"doctor-1@{label}", "--doctors", doctors, "--key-file", str(self.folder / "key")]
+        command += ["--fabric", self.fabric, "--port", str(HTTP), "--attempts", "1000"]
+        command += ["--timing", "lost=2", "--timing", "leader_silence=1"]
+        with (self.folder / f"{label}.log").open("ab") as log:
+            self._processes.append(
+                subprocess.Popen(self.hosts.inside(label, command), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            )
+
+    def alive(self, label: str) -> dict[str, Seen]:
+        return {each.name: each for each in self.homes[label].survivors()}
+
+    def wish(self, wanted: dict[str, str]) -> None:
+        """On the fabric; the doctors read it there."""
+        until("the doctors", lambda: all(self.alive(label) for label in self.homes))
+        wish(self.homes["a"], wanted)
+
+    def asked(self, label: str, path: str) -> dict[str, object]:
+        found = self._curl(label, "GET", path)
+        return json.loads(found) if found else {}
+
+    def _curl(self, label: str, method: str, path: str, body: bytes = b"", *headers: str) -> bytes:
+        command = ["curl", "-sS", "-X", method, f"http://127.0.0.1:{HTTP}{path}"]
+        command += [part for header in headers for part in ("-H", header)]
+        command += ["--data-binary", "@-"] if body else []
+        return subprocess.run(self.hosts.inside(label, command), input=body, capture_output=True, check=False).stdout
+
+    def send(self, label: str, job: str, pieces: list[Piece]) -> None:
+        for piece in pieces:
+            headers = [f"{name}: {value}" for name, value in piece.headers.items()]
+            path = f"/v1/jobs/{job}/tables/{piece.table}/parts/{piece.seq}"
+            until(
+                f"part {piece.seq} of {piece.table}",
+                lambda path=path, piece=piece, headers=headers: (
+                    b'"part"' in self._curl(label, "PUT", path, piece.body, *headers)
+                ),
+            )
+
+    def create(self, label: str, job: str) -> None:
+        body = json.dumps({"dataset": "books", "queries": QUERIES}).encode()
+        made = self._curl(label, "PUT", f"/v1/jobs/{job}", body, "Content-Type: application/json")
+        assert b'"created"' in made, made
+
+    def complete(self, label: str, job: str, pieces: list[Piece]) -> None:
+        for table in dict.fromkeys(piece.table for piece in pieces):
+            body = json.dumps({"parts": sum(piece.table == table for piece in pieces)}).encode()
+            path = f"/v1/jobs/{job}/tables/{table}/complete"
+            assert b'"new"' in self._curl(label, "POST", path, body, "Content-Type: application/json")
+
+    def leader(self, label: str) -> str:
+        return str(self.asked(label, "/v1/cluster").get("leader", ""))
+
+    def result(self, label: str, job: str, query: str) -> bytes:
+        return self._curl(label, "GET", f"/v1/jobs/{job}/results/{query}", b"", "Accept: text/csv")
+
+    def events(self) -> list[tuple[str, str, str]]:
+        fabric = open_fabric(self.fabric)
+        found = [(each.what, each.name, each.incarnation) for each in EventLog(fabric).read()]
+        fabric.close()
+        return found
+
+    def end(self) -> None:
+        for home in self.homes.values():
+            if home.find_cluster() is not None:
+                stop_all(home, lambda _: None)
+        for process in self._processes:
+            process.wait(30)
+
+
+@contextmanager
+def two_hosts(folder: Path) -> Iterator[TwoHosts]:
+    with Hosts(["a", "b"]) as hosts:
+        both = TwoHosts(folder, hosts)
+        try:
+            yield both
+        finally:
+            both.end()
+
+
+def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> None:  # noqa: F811
+    need_namespaces()
+    pieces = pieces_of("books", case.data, 2**16, QUERIES)
+    with two_hosts(tmp_path) as both:
+        counts = {count_key(role, label): "1" for role in ("doctor", "worker", "gateway") for label in "ab"}
+        both.wish({**counts, RUNNING: "yes"})
+        for label in "ab":
+            names = {f"{role}-1@{label}" for role in ("doctor", "worker", "gateway")}
+            until(f"all of {label}", lambda label=label, names=names: both.alive(label).keys() == names)
+        until("one leader", lambda: both.leader("a") == both.leader("b") != "")
+        both.create("a", "split")
+        both.send("a", "split", pieces[: len(pieces) // 2])
+        before = {label: both.alive(label) for label in "ab"}
+        both.hosts.cut("b")
+        until("two leaders", lambda: {both.leader(label) for label in "ab"} == {"doctor-1@a", "doctor-1@b"}, AWAY_S)
+        # Neither side knows whether the other's worker lives: each starts its own.
+        until("both workers twice", lambda: all(_workers(both, label) == 2 for label in "ab"), AWAY_S)
+        both.send("b", "split", pieces[len(pieces) // 2 :])
+        both.complete("b", "split", pieces)
+        both.hosts.join("b")
+        until("one leader again", lambda: both.leader("a") == both.leader("b") != "", AWAY_S)
+        until("one of each again", lambda: _workers(both, "a") + _workers(both, "b") == 2, AWAY_S)
+        until("the end of the job", lambda: both.asked("a", "/v1/jobs/split").get("state") == "done", AWAY_S)
+        for query in QUERIES:
+            assert both.result("a", "split", query) == case.wanted[query]
+            assert both.result("b", "split", query) == case.wanted[query]
+        for label in "ab":
+            same = {f"doctor-1@{label}", f"gateway-1@{label}"}
+            assert all(both.alive(label)[name].pid == before[label][name].pid for name in same)
+        said = "".join(path.read_text() for label in "ab" for path in both.homes[label].logs.glob("worker*.log"))
+        assert "has taken the place of" in said, "an old incarnation is told, and leaves by itself"
+
+
+def _workers(both: TwoHosts, label: str) -> int:
+    return sum(name.startswith("worker-") for name in both.alive(label))

@@ -1,0 +1,134 @@
+"""The commands on a cluster: what they print, what they refuse, and a service in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cauce.doctor.home import Home
+from tests.cli.running import Outcome, cauce
+from tests.service.running import end_service, until
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A service that was started and left alone."""
+    import os
+
+    made = tmp_path_factory.mktemp("detached")
+    counts = ["--workers", "1", "--gateways", "1", "--doctors", "2"]
+    guarded = ["--end-with", str(os.getpid())]
+    outcome = cauce(made, "serve", "--dir", "service", "--port", "0", "--detach", *counts, *guarded)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("Cauce is ready on http://127.0.0.1:")
+    yield made
+    end_service(made / "service")
+
+
+def run(folder: Path, *arguments: str) -> Outcome:
+    return cauce(folder, *arguments, "--dir", "service")
+
+
+def states(folder: Path) -> dict[str, str]:
+    outcome = run(folder, "status", "--json")
+    assert outcome.code == 0, outcome.err
+    return {row["name"]: row["state"] for row in json.loads(outcome.out)["processes"]}
+
+
+def test_status_shows_every_process_with_its_leader(folder: Path) -> None:
+    shown = run(folder, "status")
+    assert shown.code == 0
+    assert "4 processes, doctor-" in shown.out
+    assert "★" in shown.out
+    for name in ("doctor-1", "doctor-2", "gateway-1", "worker-1"):
+        assert name in shown.out
+
+
+def test_scale_stop_and_start_change_who_runs(folder: Path) -> None:
+    assert run(folder, "scale", "workers=2").code == 0
+    until("a second worker", lambda: states(folder).get("worker-2") == "running")
+    assert run(folder, "stop", "worker-2").code == 0
+    until("its stop", lambda: states(folder)["worker-2"] == "stopped")
+    assert run(folder, "start", "worker-2").code == 0
+    until("its start", lambda: states(folder)["worker-2"] == "running")
+    assert run(folder, "scale", "workers=1").code == 0
+    until("its end", lambda: "worker-2" not in states(folder))
+
+
+def test_events_are_told_in_words_and_as_json(folder: Path) -> None:
+    until("the timeline", lambda: "worker-1" in run(folder, "events").out)
+    told = run(folder, "events")
+    assert "elected: epoch 1" in told.out
+    lines = [json.loads(line) for line in run(folder, "events", "--json", "--last", "2").out.splitlines()]
+    assert len(lines) == 2
+    assert {"at", "what", "name", "epoch"} <= set(lines[0])
+
+
+def test_a_second_service_in_the_folder_is_refused(folder: Path) -> None:
+    outcome = cauce(folder, "serve", "--dir", "service", "--port", "0")
+    assert outcome.code == 2
+    assert "cauce stop" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["scale", "workers"],
+        ["scale", "kings=1"],
+        ["scale", "workers=-1"],
+        ["scale", "doctors=0"],
+        ["scale", "workers@Über=1"],
+        ["stop", "worker-9"],
+        ["stop", "king-1"],
+        ["start", "worker-9"],
+    ],
+)
+def test_what_cannot_be_is_wrong_usage(folder: Path, arguments: list[str]) -> None:
+    outcome = run(folder, *arguments)
+    assert outcome.code == 2, outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("command", [["status"], ["stop"], ["events"], ["top"], ["scale", "workers=1"]])
+def test_where_no_service_was_started_that_is_said(tmp_path: Path, command: list[str]) -> None:
+    outcome = cauce(tmp_path, *command, "--dir", "nowhere")
+    assert outcome.code == 2
+    assert "no service has been started" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--timing", "hung"],
+        ["--timing", "king=1"],
+        ["--watch", "square"],
+        ["--cluster", "missing.toml"],
+    ],
+)
+def test_options_of_serve_that_cannot_be_are_wrong_usage(tmp_path: Path, options: list[str]) -> None:
+    outcome = cauce(tmp_path, "serve", "--dir", "x", "--port", "0", *options)
+    assert outcome.code == 2, outcome.err
+    assert "Traceback" not in outcome.err
+    assert Home(tmp_path / "x").survivors() == []
+
+
+def test_a_file_says_how_many_there_are_and_options_come_first(tmp_path: Path) -> None:
+    from cauce.cli.starting import Wanted, with_file
+
+    file = tmp_path / "cluster.toml"
+    file.write_text('workers = 3\ngateways = 1\nwatch = "ring"\n[timing]\nhung = 9.5\n')
+    wanted = with_file(Wanted(workers=5, timing=["hung=7"]), file)
+    assert (wanted.workers, wanted.gateways, wanted.doctors, wanted.watch) == (5, 1, None, "ring")
+    assert wanted.timing == ["hung=9.5", "hung=7"]
+
+
+def test_stop_ends_all_and_may_be_said_again(folder: Path) -> None:
+    assert run(folder, "stop").code == 0
+    assert Home(folder / "service").survivors() == []
+    assert run(folder, "stop").code == 0
+    told = run(folder, "status")
+    assert told.code == 1
+    assert "no doctor of this service answers" in told.err
