@@ -53,6 +53,9 @@ def mend(nodes: Nodes) -> None:
         if nodes.pid(name) is not None:
             nodes.resume(name)
     nodes.start()
+    for name in nodes.names:
+        # A node that was away for a while stands apart until it has noticed.
+        nodes.ctl(name, "await_online_nodes", str(len(nodes.names)))
 
 
 @contextmanager

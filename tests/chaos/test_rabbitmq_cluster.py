@@ -18,8 +18,6 @@ from cauce.broker.nodes import Nodes
 from tests.chaos.interrupted import Case, Interrupted, half_way, make_case, until_work_goes_on
 from tests.service.running import Running, until
 
-pytestmark = pytest.mark.slow
-
 SCALES = {"books": 0.0006, "coffee": 0.0003}
 PAUSE_S = 15.0
 RELEASE_S = 60.0
@@ -46,10 +44,17 @@ OF_JOBS = ("control", "home", "journal", "edges", "raw-", "lease")
 
 
 def left(world: World) -> list[str]:
-    """Streams and queues of jobs. What the service keeps for itself has other names."""
-    alive = next(name for name in world.nodes.names if world.nodes.pid(name) is not None)
-    named = [each.split(".") for each in world.nodes.ctl(alive, "list_queues", "name").split()]
+    """Streams and queues of jobs that every node knows of: one that was away for a while remembers more. What the
+    service keeps for itself has other names."""
+    known = [
+        set(world.nodes.ctl(name, "list_queues", "name").split()) for name in world.nodes.names if alive(world, name)
+    ]
+    named = [each.split(".") for each in sorted(set.intersection(*known))]
     return [".".join(each) for each in named if each[0] == world.namespace and each[2:] and each[2].startswith(OF_JOBS)]
+
+
+def alive(world: World, name: str) -> bool:
+    return world.nodes.pid(name) is not None and world.nodes.answers(name)
 
 
 Fault = Callable[[World], None]
@@ -180,7 +185,14 @@ def world(fragile_cluster: Nodes, tmp_path: Path) -> Iterator[World]:
         yield World(fragile_cluster, service, namespace)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+IN_EVERY_ROUND = ("kill node r1", "kill both workers and node r2", "close all connections")
+
+
+def marked(fault: str) -> object:
+    return pytest.param(fault, marks=pytest.mark.slow if fault in IN_EVERY_ROUND else pytest.mark.soak)
+
+
+@pytest.mark.parametrize("fault", [marked(fault) for fault in FAULTS])
 def test_jobs_survive(fault: str, world: World, cases: list[Case]) -> None:
     clients = [Interrupted(case, world.service.url, f"{case.dataset}-job") for case in cases]
     half_way(clients)

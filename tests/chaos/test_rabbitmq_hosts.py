@@ -28,7 +28,7 @@ from tests.chaos.interrupted import FURTHER, SMALL, Case, Interrupted, half_way,
 from tests.chaos.spread import GATEWAYS, NODES, WORKERS, Spread, spread
 from tests.service.running import until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 
 SCALES = {"books": 0.0006, "coffee": 0.0003}
 PAUSE_S = 5.0
@@ -137,8 +137,6 @@ def test_a_worker_host_that_disappears_is_replaced_by_the_others(service: Spread
     # Nobody had it ended.
     service.host(lost).join()
     service.replace(lost)
-
-
 
 
 @pytest.mark.parametrize("name", NODES)

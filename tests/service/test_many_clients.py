@@ -148,8 +148,11 @@ class Counted:
         return process.num_fds(), process.memory_info().rss
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
+@pytest.mark.parametrize(
+    "fabric",
+    [pytest.param("files", marks=pytest.mark.slow), pytest.param("rabbitmq", marks=pytest.mark.soak)],
+    indirect=True,
+)
 def test_a_hundred_clients(fabric: list[str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
     data = {dataset: tmp_path / dataset for dataset in BUILT_IN}
     for dataset, folder in data.items():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cauce.doctor.boxed import BOXED, Boxes, live_in_box
 from cauce.doctor.home import Cluster, Entry, Home
 from cauce.doctor.names import Role
 from cauce.errors import UsageError
@@ -46,6 +47,8 @@ class Launching(msgspec.Struct, frozen=True):
     lanes: int = 1
     attempts: int = 3
     life: str = ""
+    boxes: Boxes | None = None
+    """Workers and gateways live in containers, if so."""
 
     @property
     def durability(self) -> Durability:
@@ -93,7 +96,16 @@ def bodies() -> dict[Role, Body]:
     return {"worker": worker_body, "gateway": gateway_body, "doctor": doctor_body}
 
 
+def in_box(home: Home, entry: Entry) -> int | None:
+    """The whole life of a process that lives in a container; None for who does not, or is in it already."""
+    boxes = launching(home.cluster()).boxes
+    return live_in_box(home, entry, boxes) if boxes is not None and BOXED not in os.environ else None
+
+
 def worker_body(home: Home, entry: Entry) -> int:
+    boxed = in_box(home, entry)
+    if boxed is not None:
+        return boxed
     from cauce.doctor.pulse import Pulse
     from cauce.fabric.address import open_fabric
     from cauce.worker.nursery import keep_memory
@@ -109,6 +121,9 @@ def worker_body(home: Home, entry: Entry) -> int:
 
 
 def gateway_body(home: Home, entry: Entry) -> int:
+    boxed = in_box(home, entry)
+    if boxed is not None:
+        return boxed
     from cauce.doctor.pulse import Pulse
     from cauce.gateway.process import run_gateway
 

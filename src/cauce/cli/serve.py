@@ -86,6 +86,10 @@ def serve(
     ] = None,
     attempts: AttemptsOption = 3,
     timing: TimingOption = None,
+    image: Annotated[
+        str, typer.Option(help="workers and gateways live in containers of this image", show_default=False)
+    ] = "",
+    docker: Annotated[str, typer.Option(help="where Docker listens")] = "unix:///var/run/docker.sock",
     cluster: Annotated[
         Path | None, typer.Option(help="file cluster.toml with numbers of processes and times", show_default=False)
     ] = None,
@@ -97,11 +101,12 @@ def serve(
     prepare(dir.resolve())
     _make_folder(dir / METRICS, fresh=True)
     from cauce.cli.serving import Serving
-    from cauce.cli.starting import Wanted, with_file
+    from cauce.cli.starting import Wanted, in_boxes, with_file
 
     given = launching_of(
         host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
     )
+    given = in_boxes(given, image, docker)
     wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or [], end_with), cluster)
     wanted.check()
     raise typer.Exit(Serving(dir, given, wanted, _say_ready).run(detach=detach))

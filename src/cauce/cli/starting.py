@@ -12,9 +12,11 @@ from pathlib import Path
 import msgspec
 
 from cauce.cli.bodies import Launching, doctor_body
+from cauce.doctor.boxed import Boxes
 from cauce.doctor.children import KEPT, fork
 from cauce.doctor.control import wish_log
 from cauce.doctor.desired import PARKED, RING, RUNNING, STAR, WATCH, Desired, count_key, hold_key
+from cauce.doctor.docker import Docker
 from cauce.doctor.home import Cluster, Entry, Home, id_of, new_key
 from cauce.doctor.names import Role
 from cauce.doctor.proc import start_of
@@ -65,6 +67,15 @@ def with_file(wanted: Wanted, file: Path | None) -> Wanted:
             setattr(wanted, name, value)
     wanted.timing = [*(f"{name}={value}" for name, value in timing.items()), *wanted.timing]
     return wanted
+
+
+def in_boxes(given: Launching, image: str, engine: str) -> Launching:
+    """With containers, if an image is named. They see what the options name of this host."""
+    if not image:
+        return given
+    Docker(engine)
+    binds = [*given.allow_files, *(str(Path(each).parent) for each in (*given.datasets, given.tls_cert) if each)]
+    return msgspec.structs.replace(given, boxes=Boxes(image, engine, [str(Path(each).resolve()) for each in binds]))
 
 
 def begin(home: Home, given: Launching, wanted: Wanted) -> Cluster:

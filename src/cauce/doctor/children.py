@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cauce.doctor.boxed import BOXED
 from cauce.doctor.home import Entry, Home
 from cauce.doctor.messages import Incarnation
 from cauce.doctor.names import Role, role_of
@@ -81,6 +82,9 @@ def bury_spawned() -> None:
 
 def live(home: Home, body: Body, name: str, incarnation: Incarnation, restarts: int) -> int:
     """The whole life of a process."""
+    if BOXED in os.environ:
+        # Who started the container is on record; our pid is another's outside.
+        return body(home, Entry(name, incarnation, restarts))
     entry = home.begin(name, incarnation, restarts)
     if entry is None:
         # Another doctor was asked for the same and was faster.

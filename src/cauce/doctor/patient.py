@@ -66,6 +66,10 @@ class Patient:
         """Whether it is time for a beat: cheap enough to be asked at every step."""
         return time_s >= self._due
 
+    def hurry(self, time_s: float) -> None:
+        """The next beat is due now."""
+        self._due = min(self._due, time_s)
+
     def tick(self, time_s: float, facts: Facts) -> list[Act]:
         if time_s < self._due:
             return []

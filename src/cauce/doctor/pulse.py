@@ -24,6 +24,7 @@ from cauce.worker.events import EXIT_OLD
 WOKEN_S = 3.0
 """Who was away for so long may have been stopped, and asks before it goes on."""
 ANSWER_S = 0.3
+NEWS_S = 0.05
 WORK_CHARACTERS = 200
 
 
@@ -44,13 +45,22 @@ class Pulse:
         first = next(iter(cluster.doctors.values()))
         self._post = Post(cluster.sealer(), entry.name, entry.incarnation, unbound(first))
         self._last = time.monotonic()
+        self._news, self._hurried = 0, 0.0
         self._followed: tuple[str, Incarnation, int] | None = None
         # At a signal, where every thread stands goes to the log: asked for before a hung process is ended.
         faulthandler.register(signal.SIGUSR1, all_threads=True)
 
-    def due(self) -> bool:
+    def due(self, news: int = 0) -> bool:
+        """Whether it is time for a beat; with news, that is a little earlier: what kills us may be just that."""
         now = time.monotonic()
-        return self._patient.is_due(now) or now - self._last > WOKEN_S
+        if self._patient.is_due(now) or now - self._last > WOKEN_S:
+            self._news = news
+            return True
+        if news == self._news or now - self._hurried < NEWS_S:
+            return False
+        self._news, self._hurried = news, now
+        self._patient.hurry(now)
+        return True
 
     def beat(self, *, progress: int, work: str = "", busy: bool = False, ready: bool = True) -> None:
         """May end the process."""

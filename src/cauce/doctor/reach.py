@@ -70,12 +70,15 @@ class Reach:
             life = self.roster.find(seen.name, seen.incarnation)
             if life is None:
                 life = self.roster.add(Life(seen.name, seen.incarnation, census.host, now))
+            if life.ended is not None and now - life.ended > SETTLED_S:
+                life.rise()
             if life.alive:
                 life.host = census.host
                 life.look(seen, now)
         for life in list(self.roster.every()):
+            known = life.heard is not None or life.vouched is not None
             there = life.alive and life.host == census.host and now - life.last_sign() > SETTLED_S
-            if there and (life.name, life.incarnation) not in told:
+            if there and known and (life.name, life.incarnation) not in told:
                 yield life
 
     def census(self) -> Census:

@@ -43,7 +43,7 @@ class Directory:
 
     def say(self, facts: list[Fact], deadline: float) -> None:
         """Without facts: what anybody has said before this call is seen after it."""
-        seq = self._publish(facts, deadline)
+        seq = self.tell(facts, deadline)
         while True:
             seen = self._family.news.count
             self._subscribe(deadline)
@@ -56,7 +56,8 @@ class Directory:
                 raise FabricLost("RabbitMQ does not deliver its registry: see that it is well, and try again")
             self._family.news.wait(seen, _WAIT_S)
 
-    def _publish(self, facts: list[Fact], deadline: float) -> int:
+    def tell(self, facts: list[Fact], deadline: float) -> int:
+        """Says facts whose place does not matter. They stand when this returns, and will be seen by their seq."""
         while True:
             seq = self._writer.next_seq
             try:

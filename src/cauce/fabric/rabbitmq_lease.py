@@ -10,18 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
+from typing import Protocol
 
 import amqp
 
 from cauce.errors import FabricLost
 from cauce.fabric.rabbitmq_amqp import ANSWER_S, BrokerChannel, Connection
 from cauce.fabric.rabbitmq_link import Link
-from cauce.fabric.rabbitmq_queues import ready
+from cauce.fabric.rabbitmq_queues import Counts, counts
 
 PACE_S = 0.02
 PACE_EACH_S = 0.005
 """An empty queue is looked at once in so long, and not more than one queue in so long: idle jobs cost little."""
 _COUNTS = ("x-delivery-count", "x-acquired-count")
+
+
+class Book(Protocol):
+    """Where it is written which tasks of a queue are finished."""
+
+    def finish(self, task: str) -> None:
+        """Raises FabricLost if that cannot be written."""
+
+    def is_finished(self, task: str) -> bool: ...
 
 
 class RabbitLease:
@@ -30,7 +40,7 @@ class RabbitLease:
         self.task = bytes(message.body).decode()
         self.attempt = 1 + max(int(headers.get(each) or 0) for each in _COUNTS)
         self.channel = channel
-        self.tag: int = message.delivery_tag
+        self._tag: int = message.delivery_tag
         self._queue = queue
         self._ended = False
 
@@ -40,12 +50,17 @@ class RabbitLease:
 
     def done(self) -> None:
         if not self._ended:
-            self._queue.finished.add(self.task)
-            self._end(lambda: self.channel.basic_ack(self.tag))
+            # Written first: if the broker hands the lease on after all, whoever gets it knows.
+            self._queue.book.finish(self.task)
+            self.drop()
 
     def give_back(self) -> None:
         if not self._ended:
-            self._end(lambda: self.channel.basic_reject(self.tag, requeue=True))
+            self._end(lambda: self.channel.basic_reject(self._tag, requeue=True))
+
+    def drop(self) -> None:
+        """The message goes, whatever that means for its task."""
+        self._end(lambda: self.channel.basic_ack(self._tag))
 
     def _end(self, settle: Callable[[], object]) -> None:
         lost, self._ended = self.lost, True
@@ -55,13 +70,15 @@ class RabbitLease:
 class LeaseQueue:
     """One queue as one object sees it, with a channel of its own: what happens to it costs no other lease."""
 
-    def __init__(self, name: str, link: Link) -> None:
+    def __init__(self, name: str, link: Link, book: Book) -> None:
         self.name = name
-        self.finished: set[str] = set()
+        self.book = book
         self.unfilled: dict[str, float] = {}
         """Tokens of offers that are not known to have been fulfilled, and since when we know of them."""
-        self.found_empty = False
-        """Whether the last `take` has looked, and found nothing."""
+        self.found: Counts | None = None
+        """What the last `take` has found, if it has looked."""
+        self.void_since: float | None = None
+        """Since when nothing waits in the queue and nobody holds anything of it."""
         self._told: object = None
         self._held: dict[str, RabbitLease] = {}
         self._link = link
@@ -79,18 +96,27 @@ class LeaseQueue:
 
     def take(self, queues: int) -> RabbitLease | None:
         """`queues` is how many the caller looks at in turn."""
-        self.found_empty = False
+        self.found = None
         if monotonic() < self._next_look or not self._link.up:
             return None
         with suppress(FabricLost, amqp.NotFound):
-            if self._link.call(lambda connection: ready(connection, self.name), monotonic() + ANSWER_S):
-                while (lease := self._link.call(self._get, monotonic() + ANSWER_S)) is not None:
-                    if not self._is_known(lease):
-                        self._held[lease.task] = lease
-                        return lease
-                    lease.done()
+            self.found = self.count()
+            if self.found is not None and self.found.ready and (lease := self.get()) is not None:
+                return lease
         self._next_look = monotonic() + max(PACE_S, PACE_EACH_S * queues)
-        self.found_empty = True
+        self.void_since = (self.void_since or monotonic()) if self.found == Counts(0, 0) else None
+        return None
+
+    def count(self) -> Counts | None:
+        return self._link.call(lambda connection: counts(connection, self.name), monotonic() + ANSWER_S)
+
+    def get(self) -> RabbitLease | None:
+        """The next that is worth something. The broker is asked in earnest, which costs it a write."""
+        while (lease := self._link.call(self._get, monotonic() + ANSWER_S)) is not None:
+            if not self._is_known(lease):
+                self._held[lease.task] = lease
+                return lease
+            lease.drop()
         return None
 
     def end(self, lease: RabbitLease, settle: Callable[[], object] | None) -> None:
@@ -111,7 +137,7 @@ class LeaseQueue:
     def _is_known(self, lease: RabbitLease) -> bool:
         """A second message of a task that is finished, or that we hold: on this very channel, or it would be lost."""
         held = self._held.get(lease.task)
-        return lease.task in self.finished or (held is not None and not held.lost)
+        return self.book.is_finished(lease.task) or (held is not None and not held.lost)
 
     def _get(self, connection: Connection) -> RabbitLease | None:
         if self._channel is None or not self._channel.is_open:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -140,6 +141,7 @@ class Link:
             except FabricLost:
                 if monotonic() > deadline:
                     raise
+            time.sleep(_SHORTEST_PAUSE_S)
 
     def post(self, work: Work[object]) -> None:
         """Has something done that nobody waits for."""
@@ -294,6 +296,8 @@ def _told(problem: BaseException) -> BaseException:
     """In our words, but for what callers reckon with: that a queue is not there, or is another one."""
     if not isinstance(problem, amqp.ChannelError) or isinstance(problem, (amqp.NotFound, amqp.PreconditionFailed)):
         return problem
+    if isinstance(problem, amqp.RecoverableChannelError):
+        return FabricLost(f"RabbitMQ cannot do that for now ({problem.reply_text}): see that it is well, and try again")
     return FabricError(
         f"RabbitMQ refuses ({problem.reply_text}): see that the user may configure, write and read in its vhost"
     )

@@ -1,7 +1,7 @@
 """Tasks over the session: offered once, whoever offers them how often, and taken one at a time.
 
-An offer stands in the registry before the queue is filled. If its author dies in between, whoever finds the queue
-empty fills it in his place.
+An offer stands in the registry before the queue is filled. If its author dies in between, or the broker loses what it
+was filled with, whoever finds the queue empty fills it again.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from time import monotonic
 
 from cauce.errors import FabricLost
 from cauce.fabric.rabbitmq_lease import LeaseQueue, RabbitLease
-from cauce.fabric.rabbitmq_queues import queue_name
+from cauce.fabric.rabbitmq_queues import Counts, queue_name
 from cauce.fabric.rabbitmq_registry import Job, Offer, Offered
 from cauce.fabric.rabbitmq_session import Session
 
 MEND_AFTER_S = 5.0
 """For so long nobody else fills a queue that was to be filled."""
+RESTORE_AFTER_S = 2.0
+"""For so long a queue must have been void before it is taken for lost."""
 _RETRY_S = 0.05
 
 
@@ -42,8 +44,9 @@ class Offers:
         leases = self._session.lease_queue(job, queue)
         leases.told((len(job.offers[queue]), len(job.offered)))
         lease = leases.take(self._session.lease_queues)
-        if leases.found_empty:
+        if lease is None and leases.found is not None:
             self._mend(job, queue, leases, deadline)
+            lease = self._restore(job, queue, leases, deadline)
         return lease
 
     def _offer(self, job: Job, offer: Offer, deadline: float) -> None:
@@ -76,10 +79,30 @@ class Offers:
 
     def _mend(self, job: Job, queue: str, leases: LeaseQueue, deadline: float) -> None:
         """Fills a queue in the place of who offered its tasks and was not heard of since."""
-        tokens = set(job.offers[queue].values()) - job.offered
+        tokens = {token for token in job.offers[queue].values() if token not in job.offered}
         now = monotonic()
         leases.unfilled = {token: leases.unfilled.get(token, now) for token in tokens}
         for token, since in leases.unfilled.items():
             if now - since > MEND_AFTER_S:
                 tasks = [task for task, of in job.offers[queue].items() if of == token]
                 self._offer(job, Offer(job.incarnation, queue, tasks, secrets.token_hex(8), token), deadline)
+
+    def _restore(self, job: Job, queue: str, leases: LeaseQueue, deadline: float) -> RabbitLease | None:
+        """Fills a queue again whose messages the broker has lost. One that is killed right after it has made a queue
+        may do that, with all it has confirmed; there is no other sign of it than that tasks are open and nobody has
+        them."""
+        void_since = leases.void_since
+        if void_since is None or monotonic() - void_since < RESTORE_AFTER_S or not job.open_tasks(queue):
+            return None
+        leases.void_since = None
+        self._session.catch_up(deadline)
+        if leases.unfilled or not job.open_tasks(queue) or not self._session.counts_held(deadline):
+            return None
+        # Asked in earnest: a queue without a leader only looks empty.
+        lease = leases.get()
+        if lease is None and leases.count() == Counts(0, 0):
+            for token in dict.fromkeys(job.offers[queue][task] for task in job.open_tasks(queue)):
+                tasks = [task for task in job.open_tasks(queue) if job.offers[queue][task] == token]
+                again = Offer(job.incarnation, queue, tasks, secrets.token_hex(8), token, vanished=True)
+                self._offer(job, again, deadline)
+        return lease

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+from typing import TypeVar
 
 import amqp
 
@@ -28,6 +30,7 @@ REGISTRY_BYTES = 64 << 20
 _LEASE_MS = 7 * 24 * 3600 * 1000
 _AGAIN_S = 0.1
 
+T = TypeVar("T")
 Properties = dict[str, str | int]
 
 
@@ -86,10 +89,10 @@ class Queues:
 
     def _make(self, name: str, properties: Properties, deadline: float) -> None:
         try:
-            self._link.ask(partial(_declare, name=name, properties=properties), deadline)
+            self._ask(partial(_declare, name=name, properties=properties), deadline)
         except amqp.PreconditionFailed as problem:
             # If it is there, another version of this program has made it, or of the broker.
-            if not self._link.ask(partial(_exists, name=name), deadline):
+            if not self._ask(partial(_exists, name=name), deadline):
                 raise FabricError(
                     f"RabbitMQ does not make {properties['x-queue-type']} queue {name} ({problem.reply_text}): see "
                     "that its feature flags are enabled"
@@ -98,7 +101,21 @@ class Queues:
     def remove(self, names: Iterable[str], deadline: float) -> None:
         """Those that are not there are no error."""
         for name in names:
-            self._link.ask(partial(_delete, name=name), deadline)
+            self._ask(partial(_delete, name=name), deadline)
+
+    def _ask(self, work: Work[T], deadline: float) -> T:
+        """Asks until it can be done. Of a queue that it cannot reach a broker says that it is not there: while a
+        cluster has lost its majority, that is so of all."""
+        while True:
+            try:
+                return self._link.ask(work, deadline)
+            except amqp.NotFound as problem:
+                if monotonic() > deadline:
+                    raise FabricLost(
+                        f"RabbitMQ does not reach one of its queues ({problem.reply_text}): see that most of its nodes "
+                        "run and see one another"
+                    ) from problem
+            time.sleep(_AGAIN_S)
 
 
 def _stream(segment_bytes: int) -> Properties:
@@ -118,15 +135,22 @@ def _exists(connection: Connection, name: str) -> bool:
 
 
 def _delete(connection: Connection, name: str) -> None:
-    try:
-        connection.spare.queue_delete(name)
-    except amqp.NotFound:
-        return
+    connection.spare.queue_delete(name)
 
 
-def ready(connection: Connection, name: str) -> int:
-    """How many messages wait in a queue. Costs little: nothing is written for it."""
+@dataclass(frozen=True)
+class Counts:
+    """How many messages of a queue wait, and how many somebody has got and not acknowledged."""
+
+    ready: int
+    held: int
+
+
+def counts(connection: Connection, name: str) -> Counts | None:
+    """None if there is no such queue. Costs little, since nothing is written for it; but a queue without a leader
+    counts as empty, and not all brokers count those who only hold a message."""
     try:
-        return int(connection.spare.queue_declare(name, passive=True).message_count)
+        found = connection.spare.queue_declare(name, passive=True)
     except amqp.NotFound:
-        return 0
+        return None
+    return Counts(int(found.message_count), int(found.consumer_count))

@@ -8,6 +8,7 @@ again, and so are the names of its streams and queues.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -45,6 +46,8 @@ class Offer(msgspec.Struct, frozen=True, tag="offer"):
     tasks: list[str]
     token: str
     instead_of: str = ""
+    vanished: bool = False
+    """Though the one before was fulfilled: the broker has lost what the queue held."""
 
 
 class Offered(msgspec.Struct, frozen=True, tag="offered"):
@@ -52,6 +55,14 @@ class Offered(msgspec.Struct, frozen=True, tag="offered"):
 
     incarnation: str
     token: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """Nobody is to have these tasks any more."""
+
+    incarnation: str
+    queue: str
+    tasks: list[str]
 
 
 class Trim(msgspec.Struct, frozen=True, tag="trim"):
@@ -80,6 +91,7 @@ class Standing(msgspec.Struct, frozen=True):
     made: list[str]
     offers: dict[str, dict[str, str]]
     offered: list[str]
+    finished: dict[str, list[str]]
     kept: list[str] | None
 
 
@@ -91,7 +103,7 @@ class Renew(msgspec.Struct, frozen=True, tag="renew"):
     jobs: list[Standing]
 
 
-Fact = Create | Shelves | Made | Offer | Offered | Trim | Delete | Swept | Renew
+Fact = Create | Shelves | Made | Offer | Offered | Finished | Trim | Delete | Swept | Renew
 
 _decoder = msgspec.msgpack.Decoder(list[Fact])
 
@@ -118,6 +130,7 @@ class Job:
     offers: dict[str, dict[str, str]] = field(default_factory=dict)
     """By queue, the tasks in their order, each with the token of its offer."""
     offered: set[str] = field(default_factory=set)
+    finished: dict[str, set[str]] = field(default_factory=dict)
     kept: frozenset[str] | None = None
     deleted: bool = False
     unswept: bool = False
@@ -131,6 +144,14 @@ class Job:
         tokens = {token for tasks in self.offers.values() for token in tasks.values()}
         return not (self.shelves <= self.made and tokens <= self.offered)
 
+    def open_tasks(self, queue: str) -> list[str]:
+        """Those offered and not finished."""
+        finished = self.finished.get(queue, ())
+        return [task for task in self.offers.get(queue, ()) if task not in finished]
+
+    def finish(self, queue: str, tasks: Iterable[str]) -> None:
+        self.finished.setdefault(queue, set()).update(tasks)
+
     def standing(self) -> Standing:
         kept = None if self.kept is None else sorted(self.kept)
         return Standing(
@@ -142,6 +163,7 @@ class Job:
             sorted(self.made),
             self.offers,
             sorted(self.offered),
+            {queue: sorted(tasks) for queue, tasks in self.finished.items()},
             kept,
         )
 
@@ -199,12 +221,14 @@ class Registry:
         self.jobs[job.name] = self.incarnations[job.incarnation] = job
         self._ordered = None
 
-    def _change(self, job: Job, fact: Shelves | Made | Offer | Offered | Trim | Delete) -> Job | None:
+    def _change(self, job: Job, fact: Shelves | Made | Offer | Offered | Finished | Trim | Delete) -> Job | None:
         match fact:
             case Made():
                 job.made.update(fact.names)
             case Offered():
                 job.offered.add(fact.token)
+            case Finished():
+                job.finish(fact.queue, fact.tasks)
             case _ if job.deleted:
                 # He who says so sees that it comes too late, and makes nothing.
                 return None
@@ -228,7 +252,7 @@ class Registry:
         tasks = job.offers.setdefault(fact.queue, {})
         for task in fact.tasks:
             standing = tasks.setdefault(task, fact.token)
-            if standing == fact.instead_of and standing not in job.offered:
+            if standing == fact.instead_of and (fact.vanished or standing not in job.offered):
                 tasks[task] = fact.token
 
     def _to_sweep(self, job: Job) -> None:
@@ -257,6 +281,8 @@ class Registry:
         known.shelves.update(fact.shelves)
         known.made.update(fact.made)
         known.offered.update(fact.offered)
+        for queue, finished in fact.finished.items():
+            known.finish(queue, finished)
         for queue, tasks in fact.offers.items():
             for task, token in tasks.items():
                 known.offers.setdefault(queue, {}).setdefault(task, token)

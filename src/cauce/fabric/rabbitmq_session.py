@@ -7,16 +7,19 @@ stream moves. The third holds the leases, and is left in peace.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 
 from cauce.fabric.address import Broker
+from cauce.fabric.rabbitmq_amqp import Connection
 from cauce.fabric.rabbitmq_directory import Directory
 from cauce.fabric.rabbitmq_lease import LeaseQueue
 from cauce.fabric.rabbitmq_link import Link, News
-from cauce.fabric.rabbitmq_queues import Queues, queue_name, registry_name, stream_name, to_sweep
-from cauce.fabric.rabbitmq_registry import Fact, Job
+from cauce.fabric.rabbitmq_queues import Counts, Queues, counts, queue_name, registry_name, stream_name, to_sweep
+from cauce.fabric.rabbitmq_registry import Fact, Finished, Job
 from cauce.fabric.rabbitmq_shelf import Shelf
 from cauce.fabric.rabbitmq_subscription import Subscriptions
 from cauce.fabric.rabbitmq_writer import Writer
@@ -27,11 +30,30 @@ IDLE_S = 30.0
 """A stream that nobody has read for so long is not kept open."""
 
 
+class _Book:
+    """The tasks of a queue, as the registry has them."""
+
+    def __init__(self, session: Session, job: Job, queue: str) -> None:
+        self._session = session
+        self._job = job
+        self._queue = queue
+
+    def finish(self, task: str) -> None:
+        job = self._job
+        if not job.deleted and job.kept is None:
+            fact = Finished(job.incarnation, self._queue, [task])
+            self._session.directory.tell([fact], monotonic() + self._session.patience_s)
+        job.finish(self._queue, [task])
+
+    def is_finished(self, task: str) -> bool:
+        return task in self._job.finished.get(self._queue, ())
+
+
 class Session:
     def __init__(self, broker: Broker, deadline: float, patience_s: float) -> None:
         self.news = news = News()
         self.namespace = broker.namespace
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._publishing, self._reading, self._holding = self._links = tuple(
             Link(broker, f"cauce {os.getpid()} {role}", news) for role in ("publishing", "reading", "holding")
         )
@@ -43,6 +65,7 @@ class Session:
         self._shelves: dict[str, Shelf] = {}
         self._leases: dict[str, LeaseQueue] = {}
         self._next_rest = 0.0
+        self._counts_held: bool | None = None
         self.made: set[str] = set()
         """Streams and queues that we have made."""
         self.to_remove: set[str] = set()
@@ -62,7 +85,7 @@ class Session:
     def look(self) -> None:
         """Takes in what the registry says by now. Raises if it cannot have been read for a long time."""
         for link in self._links:
-            if link.down_s > self._patience_s:
+            if link.down_s > self.patience_s:
                 raise link.lost()
         self.directory.look()
         self._let_go(self.directory.ended())
@@ -99,8 +122,21 @@ class Session:
         name = queue_name(self.namespace, job, queue)
         found = self._leases.get(name)
         if found is None:
-            found = self._leases[name] = LeaseQueue(name, self._holding)
+            found = self._leases[name] = LeaseQueue(name, self._holding, _Book(self, job, queue))
         return found
+
+    def counts_held(self, deadline: float) -> bool:
+        """Whether this broker tells how many messages of a queue somebody holds. It is tried out once."""
+        if self._counts_held is None:
+            name = f"{self.namespace}.trial.{secrets.token_hex(8)}"
+            self.queues.make_queue(name, deadline)
+            try:
+                self.writer.publish([(name, b"trial")], deadline)
+                found = self._holding.call(partial(_held_one, name=name), deadline)
+                self._counts_held = found == Counts(0, 1)
+            finally:
+                self.queues.remove([name], deadline)
+        return self._counts_held
 
     @property
     def lease_queues(self) -> int:
@@ -148,3 +184,13 @@ class Session:
         """In a forked child: all of it is the parent's."""
         for link in (*self._links, *self._to_nodes):
             link.part()
+
+
+def _held_one(connection: Connection, name: str) -> Counts | None:
+    """What a broker tells of a queue of one message while we hold that."""
+    channel = connection.channel()
+    try:
+        channel.basic_get(name)
+        return counts(connection, name)
+    finally:
+        channel.close()

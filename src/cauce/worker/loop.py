@@ -105,6 +105,8 @@ class Worker:
         self._over: set[str] = set()
         """Jobs that had ended before we knew anything else of them."""
         self._round: list[tuple[_Job, str, _Held]] = []
+        self.taken = 0
+        """Leases, since the beginning."""
         self.steps = 0
         """Of tasks, since the beginning: that it grows shows that the loop turns."""
         self._moved = False
@@ -270,6 +272,7 @@ class Worker:
                     spec = job.context.topology.by_name[lease.task]
                     job.held[queue].append(_Held(lease, make_task(job.context, spec)))
                     took = True
+                    self.taken += 1
         return took
 
     def _buffer(self, size: int) -> npt.NDArray[np.uint8]:

@@ -61,7 +61,8 @@ class Stop:
 class Pulse(Protocol):
     """Signs of life, given between steps and nowhere else. One of them may end the process."""
 
-    def due(self) -> bool: ...
+    def due(self, news: int) -> bool:
+        """Whether it is time for one. A number that has changed since the last one is worth telling early."""
 
     def beat(self, *, progress: int, work: str) -> None: ...
 
@@ -76,7 +77,7 @@ def work(fabric: Fabric, name: str, limits: Limits | None = None, pulse: Pulse |
     pause_s = SHORTEST_PAUSE_S
     try:
         while not stop.asked:
-            if pulse is not None and pulse.due():
+            if pulse is not None and pulse.due(worker.taken):
                 pulse.beat(progress=worker.steps, work=_at_work(worker))
             title.show(worker)
             if worker.step():
