@@ -10,6 +10,7 @@ CauceError                 code
 │   └── Conflict           conflict     one name, two contents: a step was not a pure function of its input
 ├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
 ├── BrokerFailed           broker       a private RabbitMQ node did not start, or not do as asked
+├── DockerFailed           docker       Docker did not start or end a container as asked
 ├── Unreachable            unreachable  no gateway of the service answered in time
 ├── Refused                (its own)    a gateway said no: the code and the sentence are the gateway's
 │   └── RefusedRequest     (its own)    to a request that is wrong in itself; a UsageError too, exit code 2
@@ -65,6 +66,16 @@ class CutWrongly(CauceError):
 
 class BrokerFailed(CauceError):
     code = "broker"
+
+
+class DockerFailed(CauceError):
+    """`status` is Docker's, or 0 where it did not answer."""
+
+    code = "docker"
+
+    def __init__(self, said: str, status: int = 0) -> None:
+        super().__init__(said)
+        self.status = status
 
 
 class Unreachable(CauceError):

@@ -9,9 +9,11 @@ from cauce.fabric.rabbitmq_registry import (
     Create,
     Delete,
     Fact,
+    Finished,
     Made,
     Offer,
     Offered,
+    Refill,
     Registry,
     Renew,
     Shelves,
@@ -82,6 +84,18 @@ def test_an_offer_instead_of_one_stands_if_that_was_not_fulfilled() -> None:
     assert after(*fulfilled).jobs["j"].offers["q"] == {"a": "x"}
 
 
+def test_what_was_lost_is_offered_again_once() -> None:
+    facts = (Create("j", "1", b""), Offer("1", "q", ["a", "b"], "x"), Offered("1", "x"), Finished("1", "q", ["a"]))
+    job = after(*facts, *(Refill("1", "q", ["b"], token, 1) for token in "yz"), Refill("1", "q", ["b"], "v", 3)).jobs[
+        "j"
+    ]
+    assert job.offers["q"] == {"a": "x", "b": "y"}
+    assert job.rounds == {"q": 1}
+    assert job.under_way
+    assert job.open_tasks("q") == ["b"]
+    assert to_sweep("ns", job) == ["ns.1.lease.q", "ns.1.lease1.q"]
+
+
 def test_nothing_is_offered_in_a_trimmed_job() -> None:
     assert after(Create("j", "1", b""), Trim("1", []), Offer("1", "q", ["a"], "x")).jobs["j"].offers == {}
 
@@ -126,6 +140,8 @@ def test_who_comes_later_knows_the_same_by_what_was_renewed() -> None:
         Made("1", ["s"]),
         Offer("1", "q", ["t"], "x"),
         Offered("1", "x"),
+        Refill("1", "q", ["t"], "y", 1),
+        Finished("1", "q", ["t"]),
         Trim("1", ["s.a"]),
     )
     early = after(*facts)

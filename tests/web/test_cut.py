@@ -43,7 +43,7 @@ CUT = """async ([address, cases]) => {
 }"""
 
 ALPHABET = ["a", "b", ",", ",", '"', '"', '""', "\n", "\n", "\r\n", "\r", ";", "é", '","', '"\n', "\ufeff"]
-CASES = 1500
+CASES = 600
 
 
 def random_text(chance: random.Random) -> bytes:

@@ -10,7 +10,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cauce.chaos.hospital import ILL, Hospital, Process, hosts_of
+from cauce.chaos.hospital import Hospital, hosts_of
+from cauce.chaos.simulated import ILL, Process
 from cauce.doctor.acts import Fork, Signal
 from cauce.doctor.desired import RING, RUNNING, STOPPED, WATCH, count_key, hold_key
 from cauce.doctor.names import Role, host_of, name_of, role_of

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
+from cauce.chaos.simulated import ILL, Net, Process
 from cauce.doctor.acts import Act, Follow, Fork, Leave, Note, Record, Rouse, Send, Signal
 from cauce.doctor.core import Core, Self
 from cauce.doctor.desired import Wish, Wishes
@@ -22,63 +21,7 @@ from cauce.doctor.timing import Timing
 LOOK_S = 0.5
 POLL_S = 0.5
 BUFFER = 300
-ILL = float("inf")
 FORK_S, SPAWN_S = (0.01, 0.1), (0.8, 1.6)
-
-
-@dataclass
-class Net:
-    """How bad the network is. `cut` says whether nothing gets from one host to another."""
-
-    rng: random.Random
-    loss: float = 0.0
-    double: float = 0.0
-    delay_s: tuple[float, float] = (0.0005, 0.004)
-    cut: Callable[[str, str], bool] = lambda _sender, _receiver: False
-
-    def deliveries(self, sender: str, receiver: str) -> list[float]:
-        """After what times the message arrives: none, once or twice."""
-        if self.cut(sender, receiver) or self.rng.random() < self.loss:
-            return []
-        times = 2 if self.rng.random() < self.double else 1
-        return [self.rng.uniform(*self.delay_s) for _ in range(times)]
-
-
-@dataclass
-class Process:
-    """A simulated process: a doctor's core, or the heartbeats of another."""
-
-    number: int
-    who: Self
-    address: str
-    skew: float
-    """Its clock is its own."""
-    parent: int
-    core: Core | None = None
-    patient: Patient | None = None
-    alive: bool = True
-    running: bool = True
-    """Not stopped by a signal."""
-    hung: bool = False
-    well_from: float = 0.0
-    """Since when nothing has been done to it that would let others take it for ill."""
-    born: float = 0.0
-    code: int | None = None
-    inbox: deque[tuple[str, Incarnation, str, Message]] = field(default_factory=deque)
-    ends: list[tuple[str, Incarnation, int]] = field(default_factory=list)
-    """Ends of followed processes that it has not looked at yet."""
-    followed: set[int] = field(default_factory=set)
-    look_due: float = 0.0
-    poll_due: float = 0.0
-    progress: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.who.name
-
-    @property
-    def acts(self) -> bool:
-        return self.alive and self.running and not self.hung
 
 
 class Hospital:
@@ -304,12 +247,19 @@ class Hospital:
                 victim.well_from = ILL
                 if signal.how == "kill":
                     self.kill(victim)
-                elif signal.how == "term" and victim.acts:
-                    self.later(self.rng.uniform(0.0, 0.5), lambda victim=victim: self.kill(victim, 0))  # type: ignore[misc]
+                elif signal.how == "term":
+                    self.later(self.rng.uniform(0.0, 0.5), lambda victim=victim: self._obey(victim))  # type: ignore[misc]
         if not there:
             # Not born yet, perhaps: then it never will be.
             self._doomed.add((signal.name, signal.incarnation))
             self._do(process, process.core.exited(self._time(process), signal.name, signal.incarnation))
+
+    def _obey(self, victim: Process) -> None:
+        """Who was asked to end does so, once it runs: a signal waits for who was stopped."""
+        if victim.acts:
+            self.kill(victim, 0)
+        elif victim.alive and not victim.running:
+            self.later(0.1, lambda: self._obey(victim))
 
     def _follow(self, process: Process, follow: Follow) -> None:
         target = self.processes_by(follow.pid)

@@ -75,9 +75,10 @@ def simulate(
 ) -> None:
     """Play whole jobs under simulated faults; every seed is a schedule that can be played again."""
     os.environ["POLARS_MAX_THREADS"] = "1"
-    from cauce.chaos.simulate import simulate as play
-
     if seed >= 0:
+        # Not before: others are forked, and a library that has been used cannot be.
+        from cauce.chaos.simulate import simulate as play
+
         outcome = play(seed)
         for fault in outcome.faults:
             console.print(fault, soft_wrap=True)

@@ -15,10 +15,10 @@ from types import FrameType
 import msgspec
 from setproctitle import setproctitle
 
-from cauce.doctor.docker import Box, Docker, DockerError
+from cauce.doctor.docker import Box, Docker
 from cauce.doctor.home import Entry, Home
 from cauce.doctor.names import role_of
-from cauce.errors import UsageError
+from cauce.errors import DockerFailed
 
 BOXED = "CAUCE_BOXED"
 """Set in a container: who is in it is on record by the process outside."""
@@ -86,15 +86,15 @@ def _wait(docker: Docker, name: str) -> int:
     while True:
         try:
             return docker.wait(name)
-        except DockerError as problem:
+        except DockerFailed as problem:
             if problem.status == 404:
-                raise UsageError(f"the container {name} was removed by somebody else") from None
+                raise DockerFailed(f"the container {name} was removed by somebody else", 404) from None
         try:
             running, code = docker.running(name)
             if not running:
                 return code
             tries = 0
-        except DockerError:
+        except DockerFailed:
             tries += 1
             if tries > MOST_TRIES:
                 raise

@@ -13,21 +13,11 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from cauce.errors import CauceError, UsageError
+from cauce.errors import DockerFailed, UsageError
 
 DEFAULT = "unix:///var/run/docker.sock"
 CALL_S = 30.0
 _GONE = (404, 409)
-
-
-class DockerError(CauceError):
-    """What the engine answered, or that it did not."""
-
-    code = "docker"
-
-    def __init__(self, said: str, status: int = 0) -> None:
-        super().__init__(said)
-        self.status = status
 
 
 class _Problem(msgspec.Struct):
@@ -143,14 +133,14 @@ class Docker:
             self._prefix = self._version()
         status, data = self._ask(method, self._prefix + path, body, None if wait else CALL_S)[:2]
         if status >= 300 and status not in bearable:
-            raise DockerError(f"Docker refused {method} {path.partition('?')[0]}: {_message(data)}", status)
+            raise DockerFailed(f"Docker refused {method} {path.partition('?')[0]}: {_message(data)}", status)
         return data if status < 300 else b""
 
     def _version(self) -> str:
         """The engine's own version of the API: calls without one are not taken for ever."""
         status, _, version = self._ask("GET", "/_ping", None, CALL_S)
         if status != 200:
-            raise DockerError(f"what listens at {self._place} is no Docker engine", status)
+            raise DockerFailed(f"what listens at {self._place} is no Docker engine", status)
         return f"/v{version}" if version else ""
 
     def _ask(self, method: str, path: str, body: object, timeout: float | None) -> tuple[int, bytes, str]:
@@ -161,7 +151,8 @@ class Docker:
             reply = connection.getresponse()
             return reply.status, reply.read(), reply.headers.get("Api-Version", "")
         except (OSError, http.client.HTTPException) as problem:
-            raise DockerError(f"Docker at {self._place} does not answer: {problem or type(problem).__name__}") from None
+            why = str(problem) or type(problem).__name__
+            raise DockerFailed(f"Docker at {self._place} does not answer: {why}") from None
         finally:
             connection.close()
 

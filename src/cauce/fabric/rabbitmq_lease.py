@@ -46,7 +46,7 @@ class RabbitLease:
 
     @property
     def lost(self) -> bool:
-        return not self._ended and not self.channel.is_open
+        return not self._ended and (not self.channel.is_open or self._queue.outdated)
 
     def done(self) -> None:
         if not self._ended:
@@ -77,8 +77,10 @@ class LeaseQueue:
         """Tokens of offers that are not known to have been fulfilled, and since when we know of them."""
         self.found: Counts | None = None
         """What the last `take` has found, if it has looked."""
-        self.void_since: float | None = None
-        """Since when nothing waits in the queue and nobody holds anything of it."""
+        self.lacking_since: float | None = None
+        """Since when fewer tasks wait or are held than there are open ones."""
+        self.outdated = False
+        """Whether its tasks have been offered anew in another queue."""
         self._told: object = None
         self._held: dict[str, RabbitLease] = {}
         self._link = link
@@ -99,15 +101,17 @@ class LeaseQueue:
         self.found = None
         if monotonic() < self._next_look or not self._link.up:
             return None
-        with suppress(FabricLost, amqp.NotFound):
+        with suppress(FabricLost):
             self.found = self.count()
-            if self.found is not None and self.found.ready and (lease := self.get()) is not None:
+            if self.found.ready and (lease := self.get()) is not None:
                 return lease
         self._next_look = monotonic() + max(PACE_S, PACE_EACH_S * queues)
-        self.void_since = (self.void_since or monotonic()) if self.found == Counts(0, 0) else None
         return None
 
-    def count(self) -> Counts | None:
+    def lacks(self, messages: bool) -> None:
+        self.lacking_since = (self.lacking_since or monotonic()) if messages else None
+
+    def count(self) -> Counts:
         return self._link.call(lambda connection: counts(connection, self.name), monotonic() + ANSWER_S)
 
     def get(self) -> RabbitLease | None:
@@ -142,5 +146,8 @@ class LeaseQueue:
     def _get(self, connection: Connection) -> RabbitLease | None:
         if self._channel is None or not self._channel.is_open:
             self._channel = connection.channel()
-        message = self._channel.basic_get(self.name)
+        try:
+            message = self._channel.basic_get(self.name)
+        except amqp.NotFound:
+            return None
         return None if message is None else RabbitLease(self, self._channel, message)

@@ -13,14 +13,15 @@ from time import monotonic
 
 from cauce.errors import FabricLost
 from cauce.fabric.rabbitmq_lease import LeaseQueue, RabbitLease
-from cauce.fabric.rabbitmq_queues import Counts, queue_name
-from cauce.fabric.rabbitmq_registry import Job, Offer, Offered
+from cauce.fabric.rabbitmq_queues import queue_name
+from cauce.fabric.rabbitmq_registry import Job, Offer, Offered, Refill
 from cauce.fabric.rabbitmq_session import Session
 
 MEND_AFTER_S = 5.0
 """For so long nobody else fills a queue that was to be filled."""
-RESTORE_AFTER_S = 2.0
-"""For so long a queue must have been void before it is taken for lost."""
+RESTORE_AFTER_S = 20.0
+"""For so long a queue must have lacked messages before they are taken for lost: one without a leader seems to lack all,
+and to elect one takes less."""
 _RETRY_S = 0.05
 
 
@@ -46,18 +47,23 @@ class Offers:
         lease = leases.take(self._session.lease_queues)
         if lease is None and leases.found is not None:
             self._mend(job, queue, leases, deadline)
-            lease = self._restore(job, queue, leases, deadline)
+            leases.lacks(leases.found.total < len(job.open_tasks(queue)))
+            self._restore(job, queue, leases, deadline)
         return lease
 
     def _offer(self, job: Job, offer: Offer, deadline: float) -> None:
         self._session.say([offer], deadline)
+        self._fill_if_ours(job, offer.queue, offer.tasks, offer.token, deadline)
+
+    def _fill_if_ours(self, job: Job, queue: str, tasks: Sequence[str], token: str, deadline: float) -> None:
+        """After an offer was said: if it stands, it is ours to fulfil."""
         if job.deleted or job.kept is not None:
             return
-        standing = job.offers[offer.queue]
-        ours = [task for task in offer.tasks if standing[task] == offer.token]
+        standing = job.offers[queue]
+        ours = [task for task in tasks if standing[task] == token]
         if ours:
-            self._fill(job, offer.queue, ours, deadline)
-            self._session.say([Offered(job.incarnation, offer.token)], deadline)
+            self._fill(job, queue, ours, deadline)
+            self._session.say([Offered(job.incarnation, token)], deadline)
 
     def _fill(self, job: Job, queue: str, tasks: Sequence[str], deadline: float) -> None:
         session = self._session
@@ -87,22 +93,20 @@ class Offers:
                 tasks = [task for task, of in job.offers[queue].items() if of == token]
                 self._offer(job, Offer(job.incarnation, queue, tasks, secrets.token_hex(8), token), deadline)
 
-    def _restore(self, job: Job, queue: str, leases: LeaseQueue, deadline: float) -> RabbitLease | None:
-        """Fills a queue again whose messages the broker has lost. One that is killed right after it has made a queue
-        may do that, with all it has confirmed; there is no other sign of it than that tasks are open and nobody has
-        them."""
-        void_since = leases.void_since
-        if void_since is None or monotonic() - void_since < RESTORE_AFTER_S or not job.open_tasks(queue):
-            return None
-        leases.void_since = None
-        self._session.catch_up(deadline)
-        if leases.unfilled or not job.open_tasks(queue) or not self._session.counts_held(deadline):
-            return None
-        # Asked in earnest: a queue without a leader only looks empty.
-        lease = leases.get()
-        if lease is None and leases.count() == Counts(0, 0):
-            for token in dict.fromkeys(job.offers[queue][task] for task in job.open_tasks(queue)):
-                tasks = [task for task in job.open_tasks(queue) if job.offers[queue][task] == token]
-                again = Offer(job.incarnation, queue, tasks, secrets.token_hex(8), token, vanished=True)
-                self._offer(job, again, deadline)
-        return lease
+    def _restore(self, job: Job, queue: str, leases: LeaseQueue, deadline: float) -> None:
+        """Fills a queue anew whose messages the broker has lost. One that is killed right after it has made a queue
+        may do that, with all it has confirmed; there is no other sign of it than that tasks are open, and fewer of
+        them wait or are held."""
+        if leases.lacking_since is None or monotonic() - leases.lacking_since < RESTORE_AFTER_S:
+            return
+        leases.lacking_since = None
+        session = self._session
+        session.catch_up(deadline)
+        open_tasks = job.open_tasks(queue)
+        if leases.unfilled or leases.count().total >= len(open_tasks) or not session.counts_held(deadline):
+            return
+        round_ = job.rounds.get(queue, 0) + 1
+        again = Refill(job.incarnation, queue, open_tasks, secrets.token_hex(8), round_)
+        session.say([again], deadline)
+        session.to_remove.add(leases.name)
+        self._fill_if_ours(job, queue, open_tasks, again.token, deadline)

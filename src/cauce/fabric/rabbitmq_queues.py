@@ -43,14 +43,21 @@ def stream_name(namespace: str, job: Job, log: str) -> str:
 
 
 def queue_name(namespace: str, job: Job, queue: str) -> str:
-    return f"{namespace}.{job.incarnation}.lease.{queue}"
+    """The one that is in use; of earlier rounds nothing is worth a look."""
+    return queue_names(namespace, job, queue)[-1]
+
+
+def queue_names(namespace: str, job: Job, queue: str) -> list[str]:
+    """Those of all rounds."""
+    rounds = range(job.rounds.get(queue, 0) + 1)
+    return [f"{namespace}.{job.incarnation}.lease{each or ''}.{queue}" for each in rounds]
 
 
 def to_sweep(namespace: str, job: Job) -> list[str]:
     """The streams and queues that a job has no use for any more."""
     kept = set() if job.deleted or job.kept is None else {shelf_of(log) for log in job.kept}
     streams = [stream_name(namespace, job, shelf) for shelf in sorted(job.shelves - kept)]
-    return [*streams, *(queue_name(namespace, job, queue) for queue in job.offers)]
+    return [*streams, *(name for queue in job.offers for name in queue_names(namespace, job, queue))]
 
 
 class Queues:
@@ -145,12 +152,19 @@ class Counts:
     ready: int
     held: int
 
+    @property
+    def total(self) -> int:
+        return self.ready + self.held
 
-def counts(connection: Connection, name: str) -> Counts | None:
-    """None if there is no such queue. Costs little, since nothing is written for it; but a queue without a leader
-    counts as empty, and not all brokers count those who only hold a message."""
+
+VOID = Counts(0, 0)
+
+
+def counts(connection: Connection, name: str) -> Counts:
+    """Costs little, since nothing is written for it. But a queue that is not there or has no leader counts as void, and
+    not all brokers count those who only hold a message."""
     try:
         found = connection.spare.queue_declare(name, passive=True)
     except amqp.NotFound:
-        return None
+        return VOID
     return Counts(int(found.message_count), int(found.consumer_count))

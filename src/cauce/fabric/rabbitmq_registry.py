@@ -46,8 +46,6 @@ class Offer(msgspec.Struct, frozen=True, tag="offer"):
     tasks: list[str]
     token: str
     instead_of: str = ""
-    vanished: bool = False
-    """Though the one before was fulfilled: the broker has lost what the queue held."""
 
 
 class Offered(msgspec.Struct, frozen=True, tag="offered"):
@@ -55,6 +53,17 @@ class Offered(msgspec.Struct, frozen=True, tag="offered"):
 
     incarnation: str
     token: str
+
+
+class Refill(msgspec.Struct, frozen=True, tag="refill"):
+    """The broker has lost what a queue held: all open tasks are offered anew, in another queue for the next round.
+    The first to say so for a round fills it."""
+
+    incarnation: str
+    queue: str
+    tasks: list[str]
+    token: str
+    round: int
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
@@ -91,6 +100,7 @@ class Standing(msgspec.Struct, frozen=True):
     made: list[str]
     offers: dict[str, dict[str, str]]
     offered: list[str]
+    rounds: dict[str, int]
     finished: dict[str, list[str]]
     kept: list[str] | None
 
@@ -103,7 +113,8 @@ class Renew(msgspec.Struct, frozen=True, tag="renew"):
     jobs: list[Standing]
 
 
-Fact = Create | Shelves | Made | Offer | Offered | Finished | Trim | Delete | Swept | Renew
+OfAJob = Shelves | Made | Offer | Offered | Refill | Finished | Trim | Delete
+Fact = Create | OfAJob | Swept | Renew
 
 _decoder = msgspec.msgpack.Decoder(list[Fact])
 
@@ -130,6 +141,8 @@ class Job:
     offers: dict[str, dict[str, str]] = field(default_factory=dict)
     """By queue, the tasks in their order, each with the token of its offer."""
     offered: set[str] = field(default_factory=set)
+    rounds: dict[str, int] = field(default_factory=dict)
+    """By queue, how often it was filled anew."""
     finished: dict[str, set[str]] = field(default_factory=dict)
     kept: frozenset[str] | None = None
     deleted: bool = False
@@ -163,6 +176,7 @@ class Job:
             sorted(self.made),
             self.offers,
             sorted(self.offered),
+            self.rounds,
             {queue: sorted(tasks) for queue, tasks in self.finished.items()},
             kept,
         )
@@ -221,7 +235,7 @@ class Registry:
         self.jobs[job.name] = self.incarnations[job.incarnation] = job
         self._ordered = None
 
-    def _change(self, job: Job, fact: Shelves | Made | Offer | Offered | Finished | Trim | Delete) -> Job | None:
+    def _change(self, job: Job, fact: OfAJob) -> Job | None:
         match fact:
             case Made():
                 job.made.update(fact.names)
@@ -234,9 +248,11 @@ class Registry:
                 return None
             case Shelves():
                 job.shelves.update(fact.names)
-            case Offer():
-                if job.kept is None:
-                    self._offer(job, fact)
+            case Offer() if job.kept is None:
+                self._offer(job, fact)
+            case Refill() if job.kept is None and fact.round == job.rounds.get(fact.queue, 0) + 1:
+                job.rounds[fact.queue] = fact.round
+                job.offers.setdefault(fact.queue, {}).update(dict.fromkeys(fact.tasks, fact.token))
             case Trim():
                 job.kept = frozenset(fact.keep) if job.kept is None else job.kept & frozenset(fact.keep)
                 self._to_sweep(job)
@@ -252,7 +268,7 @@ class Registry:
         tasks = job.offers.setdefault(fact.queue, {})
         for task in fact.tasks:
             standing = tasks.setdefault(task, fact.token)
-            if standing == fact.instead_of and (fact.vanished or standing not in job.offered):
+            if standing == fact.instead_of and standing not in job.offered:
                 tasks[task] = fact.token
 
     def _to_sweep(self, job: Job) -> None:
@@ -284,6 +300,9 @@ class Registry:
         for queue, finished in fact.finished.items():
             known.finish(queue, finished)
         for queue, tasks in fact.offers.items():
+            if fact.rounds.get(queue, 0) > known.rounds.get(queue, 0):
+                known.rounds[queue] = fact.rounds[queue]
+                known.offers[queue] = {}
             for task, token in tasks.items():
                 known.offers.setdefault(queue, {}).setdefault(task, token)
         if fact.kept is not None and known.kept is None:

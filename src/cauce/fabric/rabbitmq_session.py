@@ -18,7 +18,7 @@ from cauce.fabric.rabbitmq_amqp import Connection
 from cauce.fabric.rabbitmq_directory import Directory
 from cauce.fabric.rabbitmq_lease import LeaseQueue
 from cauce.fabric.rabbitmq_link import Link, News
-from cauce.fabric.rabbitmq_queues import Counts, Queues, counts, queue_name, registry_name, stream_name, to_sweep
+from cauce.fabric.rabbitmq_queues import Counts, Queues, counts, queue_names, registry_name, stream_name, to_sweep
 from cauce.fabric.rabbitmq_registry import Fact, Finished, Job
 from cauce.fabric.rabbitmq_shelf import Shelf
 from cauce.fabric.rabbitmq_subscription import Subscriptions
@@ -119,10 +119,12 @@ class Session:
         return found
 
     def lease_queue(self, job: Job, queue: str) -> LeaseQueue:
-        name = queue_name(self.namespace, job, queue)
+        *before, name = queue_names(self.namespace, job, queue)
         found = self._leases.get(name)
         if found is None:
             found = self._leases[name] = LeaseQueue(name, self._holding, _Book(self, job, queue))
+            for outdated in self._leases.keys() & set(before):
+                self._leases.pop(outdated).outdated = True
         return found
 
     def counts_held(self, deadline: float) -> bool:
@@ -132,7 +134,7 @@ class Session:
             self.queues.make_queue(name, deadline)
             try:
                 self.writer.publish([(name, b"trial")], deadline)
-                found = self._holding.call(partial(_held_one, name=name), deadline)
+                found = self._reading.ask(partial(_held_one, name=name), deadline)
                 self._counts_held = found == Counts(0, 1)
             finally:
                 self.queues.remove([name], deadline)
@@ -186,7 +188,7 @@ class Session:
             link.part()
 
 
-def _held_one(connection: Connection, name: str) -> Counts | None:
+def _held_one(connection: Connection, name: str) -> Counts:
     """What a broker tells of a queue of one message while we hold that."""
     channel = connection.channel()
     try:
