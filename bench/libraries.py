@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+import amqp
+
 from cauce.fabric.address import Broker
+from cauce.fabric.rabbitmq_amqp import FRAME_BYTES, Connection
 
 STREAM = {"x-queue-type": "stream"}
 PREFETCH = 16
@@ -17,16 +20,25 @@ Library = Callable[[Broker, str, int, bytes], tuple[float, float]]
 """Publishes so many messages to a stream it makes, reads them again and removes it; returns both times in seconds."""
 
 
-def py_amqp(frame_bytes: int | None = None) -> Library:
-    def run(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
-        import amqp
-
+def py_amqp(frame_bytes: int) -> Library:
+    def connect(broker: Broker) -> amqp.Connection:
         class Tuned(amqp.Connection):  # type: ignore[misc]
             def _on_tune(self, channels: int, frame_max: int, heartbeat: int, argsig: str = "BlB") -> None:
-                super()._on_tune(channels, min(frame_max, frame_bytes or frame_max), heartbeat, argsig)
+                super()._on_tune(channels, min(frame_max, frame_bytes), heartbeat, argsig)
 
         host, port = broker.servers[0]
-        with Tuned(f"{host}:{port}", broker.user, broker.password, virtual_host=broker.vhost) as connection:
+        return Tuned(f"{host}:{port}", broker.user, broker.password, virtual_host=broker.vhost)
+
+    return _with(connect)
+
+
+def as_we_use_it(broker: Broker) -> amqp.Connection:
+    return Connection(broker, broker.servers[0], "bench")
+
+
+def _with(connect: Callable[[Broker], amqp.Connection]) -> Library:
+    def run(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+        with connect(broker) as connection:
             channel = connection.channel()
             channel.queue_declare(name, durable=True, auto_delete=False, arguments=STREAM)
             began = time.perf_counter()
@@ -118,8 +130,8 @@ async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple
 
 _ALL: dict[str, tuple[str, Library]] = {
     "py-amqp, 128 KiB": ("amqp", py_amqp(128 << 10)),
-    "py-amqp, 1 MiB": ("amqp", py_amqp((1 << 20) + 4096)),
-    "py-amqp, 8 MiB": ("amqp", py_amqp()),
+    "py-amqp, 2 MiB": ("amqp", py_amqp(FRAME_BYTES)),
+    "as we use it, 2 MiB": ("amqp", _with(as_we_use_it)),
     "pika": ("pika", pika),
     "aio-pika": ("aio_pika", aio_pika),
 }

@@ -56,18 +56,26 @@ class Spread:
                 self._start(name)
         for name in (*WORKERS, *GATEWAYS):
             until(f"{name} at work", lambda name=name: self._is_ready(name), READY_S)  # type: ignore[misc]
-        until("all nodes connected to each other", lambda: all(len(self._peers(name)) == 2 for name in NODES), READY_S)
+        self.until_whole()
 
-    def members(self, name: str) -> list[str]:
-        """The nodes that are up, as one of them sees it, if they agree."""
-        told = msgspec.json.decode(self.nodes.ctl(name, "cluster_status", "--formatter", "json"))
-        assert not told["partitions"], told["partitions"]
-        return sorted(each.partition("@")[0] for each in told["running_nodes"])
+    def until_whole(self) -> float:
+        """All nodes are in one cluster, and each has a copy of all that it shall have one of; how long that took."""
+        return until("a whole cluster", lambda: all(map(self.nodes.answers, NODES)) and self._is_whole(), READY_S)
 
-    def _peers(self, name: str) -> set[str]:
-        """The other nodes that a node is connected to."""
-        others = {self.host(each).address: each for each in NODES if each != name}
-        return {others[far] for _, far in self._sockets(name) if far in others}
+    def _is_whole(self) -> bool:
+        seen = self._ask("cluster_status")
+        assert isinstance(seen, dict)
+        queues = self._ask("list_queues", "name", "members", "online")
+        assert isinstance(queues, list)
+        return (
+            len(seen["running_nodes"]) == len(NODES)
+            and not seen["partitions"]
+            and all(sorted(each["members"]) == sorted(each["online"]) for each in queues)
+        )
+
+    def _ask(self, *question: str) -> object:
+        """The node whose cable was last in is as good as any: all have to agree."""
+        return msgspec.json.decode(self.nodes.ctl(NODES[-1], *question, "--formatter", "json"))
 
     def _start(self, name: str) -> None:
         own = self.folder / name
@@ -100,24 +108,17 @@ class Spread:
 
     def connections(self, name: str) -> int:
         """How many clients are connected to a node."""
-        return sum(port == self.nodes.node(name).port for port, _ in self._sockets(name))
-
-    def _sockets(self, name: str) -> list[tuple[int, str]]:
-        """The connections on a node's host, as the kernel there has them: own port, and other end's address."""
+        # As the kernel has them on the node's own host.
         lines = Path(f"/proc/{self.nodes.pid(name)}/net/tcp").read_text().splitlines()[1:]
         found = [line.split()[1:4] for line in lines]
-        return [(int(own.split(":")[1], 16), _dotted(far)) for own, far, state in found if state == ESTABLISHED]
+        port = f":{self.nodes.node(name).port:04X}"
+        return sum(own.endswith(port) and state == ESTABLISHED for own, _, state in found)
 
     def close(self) -> None:
         for each in self.processes.values():
             each.send_signal(signal.SIGKILL)
             each.wait()
         self.nodes.stop(gently=False)
-
-
-def _dotted(place: str) -> str:
-    """`0100007F:1F90` is on 127.0.0.1."""
-    return socket.inet_ntoa(int(place.partition(":")[0], 16).to_bytes(4, sys.byteorder))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cauce.broker.nodes import Nodes
 from tests.chaos.cluster import Cluster, Sending
 from tests.chaos.test_poison import write_notes
 from tests.cli.running import cauce
@@ -176,3 +177,14 @@ def test_a_worker_that_hangs_leaves_its_stack_and_is_replaced(tmp_path: Path) ->
         assert "stuck: scan notes" in died.why
         assert "most recent call first" in cluster.home.log("worker-1").read_text()
         cluster.until_well()
+
+
+def test_the_same_on_rabbitmq(tmp_path: Path, case: Case, broker: Nodes) -> None:  # noqa: F811
+    with Cluster(tmp_path, "--fabric", f"{broker.address}?namespace=doctors", workers=1, gateways=1) as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        sending.until_under_way()
+        for names in (["worker-1"], ["gateway-1"], [cluster.leader()]):
+            cluster.until_replaced(cluster.kill(names))
+        sending.finish()
+        assert cluster.until_told("died", "worker-1").why.startswith("killed by SIGKILL")

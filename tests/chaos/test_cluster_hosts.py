@@ -17,7 +17,7 @@ from cauce.doctor.events import EventLog
 from cauce.doctor.home import Home
 from cauce.doctor.messages import Seen
 from cauce.fabric.address import open_fabric
-from tests.chaos.namespaces import Hosts, need_namespaces
+from tests.chaos.hosts import Host, Network, on, require_namespaces
 from tests.service.conftest import QUERIES, Case, case  # noqa: F401  (a fixture)
 from tests.service.running import Piece, pieces_of, until
 
@@ -27,26 +27,28 @@ AWAY_S = 60.0
 
 
 class TwoHosts:
-    def __init__(self, folder: Path, hosts: Hosts) -> None:
-        self.hosts = hosts
+    """`a` on the left switch, `b` on the right one, and a folder that both share as a disk."""
+
+    def __init__(self, folder: Path, network: Network) -> None:
+        self.network = network
+        self.hosts: dict[str, Host] = {"a": network.add("a", "left"), "b": network.add("b", "right")}
         self.folder = folder
         self.fabric = f"files:{folder / 'shared'}"
-        self.homes = {label: Home(folder / label) for label in hosts.labels}
+        self.homes = {label: Home(folder / label) for label in self.hosts}
         self._processes: list[subprocess.Popen[bytes]] = []
         (folder / "key").write_text("a key that only these two know")
-        (folder / "token").write_text("")
-        for label in hosts.labels:
+        for label in self.hosts:
             self._start(label)
 
     def _start(self, label: str) -> None:
-        doctors = ",".join(f"doctor-1@{each}={self.hosts.address(each)}:{PORT}" for each in self.hosts.labels)
+        doctors = ",".join(f"doctor-1@{each}={host.address}:{PORT}" for each, host in self.hosts.items())
         command = [sys.executable, "-m", "cauce", "doctor", "--dir", str(self.homes[label].folder)]
         command += ["--name", f"doctor-1@{label}", "--doctors", doctors, "--key-file", str(self.folder / "key")]
         command += ["--fabric", self.fabric, "--port", str(HTTP), "--attempts", "1000"]
         command += ["--timing", "lost=2", "--timing", "leader_silence=1"]
         with (self.folder / f"{label}.log").open("ab") as log:
             self._processes.append(
-                subprocess.Popen(self.hosts.inside(label, command), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+                subprocess.Popen(on(self.hosts[label], command), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
             )
 
     def alive(self, label: str) -> dict[str, Seen]:
@@ -65,7 +67,7 @@ class TwoHosts:
         command = ["curl", "-sS", "-X", method, f"http://127.0.0.1:{HTTP}{path}"]
         command += [part for header in headers for part in ("-H", header)]
         command += ["--data-binary", "@-"] if body else []
-        return subprocess.run(self.hosts.inside(label, command), input=body, capture_output=True, check=False).stdout
+        return subprocess.run(on(self.hosts[label], command), input=body, capture_output=True, check=False).stdout
 
     def send(self, label: str, job: str, pieces: list[Piece]) -> None:
         for piece in pieces:
@@ -111,8 +113,8 @@ class TwoHosts:
 
 @contextmanager
 def two_hosts(folder: Path) -> Iterator[TwoHosts]:
-    with Hosts(["a", "b"]) as hosts:
-        both = TwoHosts(folder, hosts)
+    with Network() as network:
+        both = TwoHosts(folder, network)
         try:
             yield both
         finally:
@@ -120,7 +122,7 @@ def two_hosts(folder: Path) -> Iterator[TwoHosts]:
 
 
 def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> None:  # noqa: F811
-    need_namespaces()
+    require_namespaces()
     pieces = pieces_of("books", case.data, 2**16, QUERIES)
     with two_hosts(tmp_path) as both:
         counts = {count_key(role, label): "1" for role in ("doctor", "worker", "gateway") for label in "ab"}
@@ -132,13 +134,13 @@ def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> Non
         both.create("a", "split")
         both.send("a", "split", pieces[: len(pieces) // 2])
         before = {label: both.alive(label) for label in "ab"}
-        both.hosts.cut("b")
+        both.network.split()
         until("two leaders", lambda: {both.leader(label) for label in "ab"} == {"doctor-1@a", "doctor-1@b"}, AWAY_S)
         # Neither side knows whether the other's worker lives: each starts its own.
         until("both workers twice", lambda: all(_workers(both, label) == 2 for label in "ab"), AWAY_S)
         both.send("b", "split", pieces[len(pieces) // 2 :])
         both.complete("b", "split", pieces)
-        both.hosts.join("b")
+        both.network.heal()
         until("one leader again", lambda: both.leader("a") == both.leader("b") != "", AWAY_S)
         until("one of each again", lambda: _workers(both, "a") + _workers(both, "b") == 2, AWAY_S)
         until("the end of the job", lambda: both.asked("a", "/v1/jobs/split").get("state") == "done", AWAY_S)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +21,6 @@ from tests.service.running import end_service, until
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A service that was started and left alone."""
-    import os
-
     made = tmp_path_factory.mktemp("detached")
     counts = ["--workers", "1", "--gateways", "1", "--doctors", "2"]
     guarded = ["--end-with", str(os.getpid())]
@@ -65,6 +68,35 @@ def test_events_are_told_in_words_and_as_json(folder: Path) -> None:
     lines = [json.loads(line) for line in run(folder, "events", "--json", "--last", "2").out.splitlines()]
     assert len(lines) == 2
     assert {"at", "what", "name", "epoch"} <= set(lines[0])
+
+
+def on_terminal(folder: Path, *arguments: str) -> tuple[str, int]:
+    """What a command shows on a terminal until Ctrl-C, and its exit code."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "cauce", *arguments, "--dir", "service"]
+    environment = {**os.environ, "COLUMNS": "120", "LINES": "40", "TERM": "xterm"}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while b"worker-1" not in said:
+        said += os.read(ours, 65536)
+    process.send_signal(signal.SIGINT)
+    code = process.wait(60)
+    os.close(ours)
+    return said.decode(errors="replace"), code
+
+
+def test_top_shows_all_of_it_until_ctrl_c(folder: Path) -> None:
+    said, code = on_terminal(folder, "top", "--every", "0.2")
+    assert "doctor-1" in said
+    assert "running" in said
+    assert code == 0
+
+
+def test_events_are_followed_until_ctrl_c(folder: Path) -> None:
+    said, code = on_terminal(folder, "events", "--follow")
+    assert "elected" in said
+    assert code == 0
 
 
 def test_a_second_service_in_the_folder_is_refused(folder: Path) -> None:

@@ -90,6 +90,11 @@ def _numbered(slug: str, found: dict[str, int]) -> str:
     return slug if not found[slug] else f"{slug}-{found[slug]}"
 
 
+def is_record(page: Path) -> bool:
+    """Whether a page tells of what was done once: its commands were true then."""
+    return page.parent.name == "decisions"
+
+
 def shell_blocks() -> Iterator[Block]:
-    for page in PAGES:
+    for page in (each for each in PAGES if not is_record(each)):
         yield from (block for block in blocks(page) if block.is_shell)

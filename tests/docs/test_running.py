@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from cauce.broker.nodes import existing
 from tests.brokers import require_rabbitmq
 from tests.cli.running import COLOURS
 from tests.docs.commands import PORTS, SMALLER, script_of
-from tests.docs.pages import PAGES, ROOT, Block, blocks, name_of
+from tests.docs.pages import PAGES, ROOT, Block, blocks, is_record, name_of
 from tests.service.running import end_service
 
 LONGEST_S = 600
@@ -37,11 +39,11 @@ def piece(block: Block) -> str:
 
 
 def script_of_page(page: Path) -> str:
-    pieces = [f"echo '--- {block}'\n{code}" for block in blocks(page) if (code := piece(block))]
+    pieces = [f'echo "--- {block} after $SECONDS s"\n{code}' for block in blocks(page) if (code := piece(block))]
     return "\n".join(pieces)
 
 
-WITH_COMMANDS = [page for page in PAGES if script_of_page(page)]
+WITH_COMMANDS = [page for page in PAGES if not is_record(page) and script_of_page(page)]
 
 
 def adapted(script: str) -> str:
@@ -63,8 +65,30 @@ def furnish(folder: Path) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples")
 
 
+def play(script: str, folder: Path, said: Path) -> int:
+    """Runs a script to its end, or as long as it may take; nothing of it goes on after that."""
+    environment = {name: value for name, value in os.environ.items() if name not in COLOURS and "CAUCE" not in name}
+    with said.open("wb") as output:
+        process = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        return process.wait(LONGEST_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        clear(folder)
+
+
 def clear(folder: Path) -> None:
-    """Ends what a page that failed has left running."""
+    """Ends services and brokers that a page which failed has left: they outlive who started them."""
     for file in folder.rglob("cluster.json"):
         end_service(file.parent)
     for file in folder.rglob("broker.json"):
@@ -80,23 +104,9 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) ->
     if "broker start" in script:
         require_rabbitmq()
     furnish(tmp_path)
-    environment = {name: value for name, value in os.environ.items() if name not in COLOURS and "CAUCE" not in name}
     said = tmp_path / "said"
-    try:
-        with said.open("wb") as output:
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", script],
-                cwd=tmp_path,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=LONGEST_S,
-                check=False,
-            )
-    finally:
-        clear(tmp_path)
-    assert done.returncode == 0, said.read_text(encoding="utf-8", errors="replace")[-6000:]
+    code = play(script, tmp_path, said)
+    assert code == 0, said.read_text(encoding="utf-8", errors="replace")[-6000:]
 
 
 def test_all_pages_that_show_commands_are_run() -> None:

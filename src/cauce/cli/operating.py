@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -131,6 +132,11 @@ def _cells(row: Row) -> list[Text]:
 
 
 def events_command(where: Source, last: int, follow: bool, json: bool) -> None:
+    with suppress(KeyboardInterrupt):
+        _tell_events(where, last, follow, json)
+
+
+def _tell_events(where: Source, last: int, follow: bool, json: bool) -> None:
     page = where.last(last)
     while True:
         for event in page.events:
@@ -152,7 +158,8 @@ def _line(event: Event) -> str:
 
 
 def top_command(where: Source, every_s: float) -> None:
-    with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
+    screen = Console(highlight=False)
+    with suppress(KeyboardInterrupt), Live(console=screen, screen=screen.is_terminal, auto_refresh=False) as live:
         while True:
             body = where.cluster()
             recent = [Text(_line(event), style="dim") for event in where.last(8).events]

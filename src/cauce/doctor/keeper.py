@@ -139,7 +139,7 @@ class Keeper:
         life.ended = now
         past = self.roster.past(life.name)
         past.restarts = max(past.restarts, life.restarts + 1)
-        past.cause, past.why = cause, told(cause, life.work)
+        past.cause, past.why = cause, told(cause, _held(life))
         newest = self.roster.newest(life.name)
         if newest is not life:
             return past
@@ -157,7 +157,7 @@ class Keeper:
 
     def learn(self, life: Life, cause: Cause) -> None:
         past = self.roster.past(life.name)
-        past.cause, past.why = cause, told(cause, life.work)
+        past.cause, past.why = cause, told(cause, _held(life))
         if cause.code == EXIT_FULL and self.roster.newest(life.name) is life and past.deaths:
             past.deaths.pop()
 
@@ -177,6 +177,11 @@ class Keeper:
         for life in self.roster.alive():
             if life.ready and self.verdict(life, now).state is State.HEALTHY:
                 self.roster.past(life.name).healthy_s += seconds
+
+
+def _held(life: Life) -> str:
+    """What died with it, of which others have to make good."""
+    return life.work if role_of(life.name) == "worker" else ""
 
 
 def _is_guest(life: Life) -> bool:

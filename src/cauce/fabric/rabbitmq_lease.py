@@ -7,6 +7,7 @@ the second one is dropped where it is known to be one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
@@ -43,19 +44,25 @@ class RabbitLease:
         self._tag: int = message.delivery_tag
         self._queue = queue
         self._ended = False
+        self._process = os.getpid()
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether it is still to be ended, and by us: in a forked child it is the parent's."""
+        return not self._ended and os.getpid() == self._process
 
     @property
     def lost(self) -> bool:
         return not self._ended and (not self.channel.is_open or self._queue.outdated)
 
     def done(self) -> None:
-        if not self._ended:
+        if self._is_ours:
             # Written first: if the broker hands the lease on after all, whoever gets it knows.
             self._queue.book.finish(self.task)
             self.drop()
 
     def give_back(self) -> None:
-        if not self._ended:
+        if self._is_ours:
             self._end(lambda: self.channel.basic_reject(self._tag, requeue=True))
 
     def drop(self) -> None:

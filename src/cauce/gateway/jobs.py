@@ -289,6 +289,8 @@ class Jobs:
         with self._reaching():
             view = self._open(owner, job)
             receipts = self._table(view, job, table)
+            # A client that goes on believes what is said here: what it was told to be held must be among it.
+            self._fabric.catch_up(view.name, receipts.log)
             receipts.advance(self._fabric, view.name)
             return receipts.ranges()
 
