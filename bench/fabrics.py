@@ -67,8 +67,13 @@ def library_measure(library: Library, address: str, size: int) -> Callable[[], F
     def once() -> Figures:
         name = f"bench-{time.time_ns()}"
         count = size // RECORD_BYTES
-        published_s, consumed_s = library(broker, name, count, bytes(RECORD_BYTES))
-        return {"publish MB/s": size / published_s / 1e6, "consume MB/s": size / consumed_s / 1e6}
+        began, published, consumed = library(broker, name, count, bytes(RECORD_BYTES))
+        return {
+            "publish MB/s": size / (published[0] - began[0]) / 1e6,
+            "publish, s of CPU a GB": (published[1] - began[1]) / size * 1e9,
+            "consume MB/s": size / (consumed[0] - published[0]) / 1e6,
+            "consume, s of CPU a GB": (consumed[1] - published[1]) / size * 1e9,
+        }
 
     return once
 

@@ -16,8 +16,16 @@ from cauce.fabric.rabbitmq_amqp import FRAME_BYTES, Connection
 STREAM = {"x-queue-type": "stream"}
 PREFETCH = 16
 
-Library = Callable[[Broker, str, int, bytes], tuple[float, float]]
-"""Publishes so many messages to a stream it makes, reads them again and removes it; returns both times in seconds."""
+Mark = tuple[float, float]
+"""Time, and time that the process has computed, in seconds."""
+
+Library = Callable[[Broker, str, int, bytes], tuple[Mark, Mark, Mark]]
+"""Publishes so many messages to a stream it makes, reads them again and removes it. Tells when it began, when it had
+published and when it had read all."""
+
+
+def mark() -> Mark:
+    return time.perf_counter(), time.process_time()
 
 
 def py_amqp(frame_bytes: int) -> Library:
@@ -37,15 +45,15 @@ def as_we_use_it(broker: Broker) -> amqp.Connection:
 
 
 def _with(connect: Callable[[Broker], amqp.Connection]) -> Library:
-    def run(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+    def run(broker: Broker, name: str, count: int, body: bytes) -> tuple[Mark, Mark, Mark]:
         with connect(broker) as connection:
             channel = connection.channel()
             channel.queue_declare(name, durable=True, auto_delete=False, arguments=STREAM)
-            began = time.perf_counter()
+            began = mark()
             for _ in range(count):
                 channel.basic_publish(amqp.Message(body), routing_key=name)
             channel.queue_declare(name, passive=True)
-            published = time.perf_counter()
+            published = mark()
             channel.basic_qos(0, PREFETCH, False)
             left = count
 
@@ -59,14 +67,14 @@ def _with(connect: Callable[[Broker], amqp.Connection]) -> Library:
             )
             while left:
                 connection.drain_events(timeout=60)
-            consumed = time.perf_counter()
+            consumed = mark()
             channel.queue_delete(name)
-        return published - began, consumed - published
+        return began, published, consumed
 
     return run
 
 
-def pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+def pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[Mark, Mark, Mark]:
     import pika as library  # type: ignore[import-not-found, unused-ignore]
 
     host, port = broker.servers[0]
@@ -74,28 +82,28 @@ def pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, flo
     connection = library.BlockingConnection(library.ConnectionParameters(host, port, broker.vhost, access))
     channel = connection.channel()
     channel.queue_declare(name, durable=True, arguments=STREAM)
-    began = time.perf_counter()
+    began = mark()
     for _ in range(count):
         channel.basic_publish("", name, body)
     channel.queue_declare(name, passive=True)
-    published = time.perf_counter()
+    published = mark()
     channel.basic_qos(prefetch_count=PREFETCH)
     for number, (method, _, _) in enumerate(channel.consume(name, arguments={"x-stream-offset": "first"}), start=1):
         channel.basic_ack(method.delivery_tag)
         if number == count:
             break
-    consumed = time.perf_counter()
+    consumed = mark()
     channel.cancel()
     channel.queue_delete(name)
     connection.close()
-    return published - began, consumed - published
+    return began, published, consumed
 
 
-def aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+def aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[Mark, Mark, Mark]:
     return asyncio.run(_aio_pika(broker, name, count, body))
 
 
-async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[float, float]:
+async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple[Mark, Mark, Mark]:
     import aio_pika as library  # type: ignore[import-not-found, unused-ignore]
 
     host, port = broker.servers[0]
@@ -104,11 +112,11 @@ async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple
     )
     channel = await connection.channel(publisher_confirms=False)
     queue = await channel.declare_queue(name, durable=True, arguments=STREAM)
-    began = time.perf_counter()
+    began = mark()
     for _ in range(count):
         await channel.default_exchange.publish(library.Message(body), name)
     await channel.declare_queue(name, passive=True)
-    published = time.perf_counter()
+    published = mark()
     await channel.set_qos(PREFETCH)
     left, over = count, asyncio.Event()
 
@@ -121,11 +129,11 @@ async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple
 
     await queue.consume(take, arguments={"x-stream-offset": "first"})
     await over.wait()
-    consumed = time.perf_counter()
+    consumed = mark()
     with suppress(Exception):
         await queue.delete(if_unused=False, if_empty=False)
     await connection.close()
-    return published - began, consumed - published
+    return began, published, consumed
 
 
 _ALL: dict[str, tuple[str, Library]] = {

@@ -21,7 +21,7 @@ from tests.chaos.hosts import Host, Network, on, require_namespaces
 from tests.service.conftest import QUERIES, Case, case  # noqa: F401  (a fixture)
 from tests.service.running import Piece, pieces_of, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 PORT, HTTP = 7410, 8080
 AWAY_S = 60.0
 

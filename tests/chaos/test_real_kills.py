@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 from cauce.chaos.run import Chaos, Done
 from cauce.datasets.synth import generate
 from tests.oracle.api import answer
-
-pytestmark = pytest.mark.slow
 
 KILLS, PAUSES = 14, 4
 """For each of the four datasets."""
@@ -21,12 +20,20 @@ MOST_FAULTS = 24
 """In one run: then it is left in peace, so as to end soon."""
 
 
+FABRICS = ("files", "rabbitmq")
+
+
+def kind(dataset: str, fabric: str) -> object:
+    """Of RabbitMQ one dataset is of the usual round: all of them take minutes."""
+    usual = fabric == "files" or dataset == "coffee"
+    return pytest.param(dataset, fabric, marks=pytest.mark.slow if usual else pytest.mark.soak)
+
+
 def read_answers(out: Path) -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in out.glob("*.csv")}
 
 
-@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
-@pytest.mark.parametrize("dataset", SCALES)
+@pytest.mark.parametrize(("dataset", "fabric"), [kind(*each) for each in product(SCALES, FABRICS)], indirect=["fabric"])
 def test_kills_and_pauses_change_no_byte(dataset: str, fabric: list[str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     generate(dataset, data, scale=SCALES[dataset], seed=5)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cauce.broker.nodes import existing
+from cauce.doctor.home import Home
 from tests.brokers import require_rabbitmq
 from tests.cli.running import COLOURS
 from tests.docs.commands import PORTS, SMALLER, script_of
@@ -90,7 +91,8 @@ def play(script: str, folder: Path, said: Path) -> int:
 def clear(folder: Path) -> None:
     """Ends services and brokers that a page which failed has left: they outlive who started them."""
     for file in folder.rglob("cluster.json"):
-        end_service(file.parent)
+        if Home(file.parent).survivors():
+            end_service(file.parent)
     for file in folder.rglob("broker.json"):
         nodes = existing(file.parent)
         if nodes is not None:

@@ -31,7 +31,7 @@ def pair(fragile_cluster: Nodes) -> Iterator[tuple[RabbitFabric, RabbitFabric]]:
     other.close()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_nothing_is_lost_when_nodes_die_one_after_another(
     pair: tuple[RabbitFabric, RabbitFabric], fragile_cluster: Nodes
 ) -> None:
@@ -60,7 +60,7 @@ def test_nothing_is_lost_when_nodes_die_one_after_another(
     assert set(names(drain(other, "j", "shelf.log")[0])) == {(1, seq) for seq in range(count)}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_leases_and_jobs_survive_the_death_of_a_node(
     pair: tuple[RabbitFabric, RabbitFabric], fragile_cluster: Nodes
 ) -> None:

@@ -110,7 +110,7 @@ def environment(place: Place, layout: Layout, node: Node) -> dict[str, str]:
 
 def _erlang(node: Node) -> list[str]:
     """Flags of the runtime. One that has its name from the start needs no second runtime to look for epmd."""
-    at = "{" + node.host.replace(".", ",") + "}"
+    at = _address(node)
     return [
         f"-name {node.full_name}",
         "-start_epmd false",
@@ -120,11 +120,17 @@ def _erlang(node: Node) -> list[str]:
     ]
 
 
+def _address(node: Node) -> str:
+    """As Erlang writes it."""
+    return "{" + node.host.replace(".", ",") + "}"
+
+
 def control_environment(place: Place, layout: Layout, node: Node) -> dict[str, str]:
     """The environment of `rabbitmqctl` for a node."""
     return {
         **_shared(place, layout, node),
-        "RABBITMQ_CTL_ERL_ARGS": "-start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
+        # On the node's own address: its peers, which may be on other hosts, answer some questions themselves.
+        "RABBITMQ_CTL_ERL_ARGS": f"-start_epmd false -kernel inet_dist_use_interface {_address(node)}",
         # Ten are given by default: too few where tests run side by side.
         "RABBITMQ_CTL_DIST_PORT_MIN": "40000",
         "RABBITMQ_CTL_DIST_PORT_MAX": "60000",

@@ -55,9 +55,14 @@ class Keeper:
             if not desired.wants(life.name) and life.name != self.me and not _is_guest(life):
                 acts += self.end(life, now, epoch, "term", _unwanted(desired, life.name), wanted=True)
         for life in list(self.roster.old()):
-            if now - life.began > OLD_S:
+            if now - self._old_since(life) > OLD_S:
                 acts += self.end(life, now, epoch, "kill", "it is an older incarnation", wanted=True)
         return acts
+
+    def _old_since(self, life: Life) -> float:
+        """From when on it could know that it is old."""
+        newest = self.roster.newest(life.name) or life
+        return max(life.began, newest.began, self.reach.since(life.host))
 
     def verdict(self, life: Life, now: float) -> Verdict:
         return judge(life, now, self.timing, self.reach.last(life.host, now), self.reach.since(life.host))
