@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +49,13 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     assert outcome.code == 0
     for command in ("run", "explain", "datasets", "generate", "demo"):
         assert f"  {command} " in outcome.out
+
+
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+    """As `head` does when it has seen enough."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as nowhere:
+        command = [sys.executable, "-m", "cauce", "datasets"]
+        done = subprocess.run(command, cwd=tmp_path, stdout=nowhere, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -76,6 +77,7 @@ def test_leases_and_jobs_survive_the_death_of_a_node(
         finished.append(lease.task)
         lease.done()
         fragile_cluster.start()
+        wait_until_whole(fragile_cluster, one._broker.namespace)
     other.catch_up()
     assert other.jobs() == ["j", *(f"job-{name}" for name in fragile_cluster.names)]
     for name in fragile_cluster.names:
@@ -86,3 +88,15 @@ def test_leases_and_jobs_survive_the_death_of_a_node(
         finished.append(lease.task)
         lease.done()
     assert set(finished) == set(tasks)
+
+
+def wait_until_whole(nodes: Nodes, namespace: str) -> None:
+    """A node that answers may not have its copies yet: to kill the next one before that is to lose the majority."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        listed = nodes.ctl(nodes.names[0], "list_queues", "--quiet", "--no-table-headers", "name", "online")
+        ours = [line for line in listed.splitlines() if line.startswith(namespace)]
+        if ours and all(line.count("@") == len(nodes.names) for line in ours):
+            return
+        assert time.monotonic() < deadline, listed
+        time.sleep(0.5)

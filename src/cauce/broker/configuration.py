@@ -11,6 +11,9 @@ NET_TICK_S = 10
 NET_TICK_INTENSITY = 40
 """Of how many looks the time above consists. A node that is cut off has to give up all its peers at the same moment: if
 the cut is healed when it has given up one of them, it neither stands still nor is a member again."""
+NET_SETUP_S = 1
+"""For how long a node tries to reach another one. If one is cut off, its peers try so once for each stream that it led,
+one after the other, before another one leads it."""
 CONSUMER_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MEMORY_SHARE = 0.4
 """Of the machine's memory, for all nodes together."""
@@ -114,7 +117,7 @@ def _erlang(node: Node) -> list[str]:
     return [
         f"-name {node.full_name}",
         "-start_epmd false",
-        f"-kernel net_ticktime {NET_TICK_S} net_tickintensity {NET_TICK_INTENSITY}",
+        f"-kernel net_ticktime {NET_TICK_S} net_tickintensity {NET_TICK_INTENSITY} net_setuptime {NET_SETUP_S}",
         f"-kernel inet_dist_listen_min {node.distribution_port} inet_dist_listen_max {node.distribution_port}",
         f"-kernel inet_dist_use_interface {at} inet_dist_connect_options [{{ip,{at}}}]",
     ]

@@ -217,6 +217,9 @@ def entry() -> None:
         _no_more_than(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="cauce")
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+        if isinstance(ended.__context__, BrokenPipeError):
+            # The reader of our output went away, as `head` does: the library takes that for a failure, and it is none.
+            code = 0
     except UsageError as problem:
         fail(problem)
         code = 2
@@ -227,7 +230,6 @@ def entry() -> None:
         warn("stopped; nothing was left behind, the same command starts again")
         code = 130
     except BrokenPipeError:
-        # The reader of our output went away, as `head` does: that is no failure of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as problem:
