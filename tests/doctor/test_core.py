@@ -181,6 +181,31 @@ def test_a_life_that_its_host_does_not_know_of_has_ended() -> None:
     assert not found.alive
 
 
+def test_who_was_asked_for_in_vain_does_not_drive_out_who_came_by_itself() -> None:
+    """A doctor is asked to start another, dies before it does, and somebody on its host starts one."""
+    one = elsewhere()
+    one.beat("doctor-1@b", FIRST, host="b")
+    one.hear("doctor-1@b", Census("b", [Seen("doctor-1@b", FIRST, 3, 4)]))
+    one.wait(0.1)
+    asked = one.newest("worker-1@b")
+    came = Incarnation(launch=77)
+    assert came < asked
+    acts = one.beat("worker-1@b", came, host="b")
+    (ack,) = [send.message for send in only(acts, Send) if isinstance(send.message, Ack)]
+    assert ack.newest == came
+
+
+def test_a_dead_doctor_is_not_asked_to_start_anybody() -> None:
+    one = elsewhere()
+    one.beat("doctor-1@b", FIRST, host="b")
+    one.hear("doctor-1@b", Census("b", [Seen("doctor-1@b", FIRST, 3, 4)]))
+    one.hear("worker-1@b", Died("doctor-1@b", FIRST, Cause(-9)))
+    before = len(only(one.acts, Send))
+    one.wait(1.0)
+    launches = [send for send in only(one.acts, Send)[before:] if isinstance(send.message, Launch)]
+    assert launches == []
+
+
 def test_ends_on_the_own_host_are_followed_in_a_star_and_in_a_ring_those_of_doctors() -> None:
     life = Incarnation(Epoch(1, "doctor-9"), 1)
     star = follower()

@@ -205,6 +205,7 @@ class Core:
         if life.ended is not None and now - life.ended > GHOST_S and beat.seq > life.seq:
             life.rise()
             acts += self._follow(life)
+        self.roster.forget_unborn(sender, beat.incarnation)
         newest = self.roster.newest(sender) or life
         past = self.roster.past(sender)
         past.restarts = max(past.restarts, beat.restarts + 1)

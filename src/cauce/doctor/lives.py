@@ -53,6 +53,11 @@ class Life:
     def alive(self) -> bool:
         return self.ended is None
 
+    @property
+    def unborn(self) -> bool:
+        """Asked of another host, and nothing was heard of it since."""
+        return bool(self.asked) and not self.pid and self.heard is None and self.vouched is None
+
     def rise(self) -> None:
         """It was believed to be dead, and is not."""
         self.ended = self.ending = None
@@ -126,8 +131,11 @@ class Roster:
         lives = self._lives.get(name)
         return lives[max(lives)] if lives else None
 
-    def names(self) -> list[str]:
-        return list(self._lives)
+    def forget_unborn(self, name: str, heard: Incarnation) -> None:
+        """Somebody has come to life under this name: others that were only asked for are not waited for any more."""
+        lives = self._lives[name]
+        for each in [each for each, life in lives.items() if life.unborn and each != heard]:
+            del lives[each]
 
     def alive(self) -> Iterator[Life]:
         """One for each name: the newest, if it lives."""

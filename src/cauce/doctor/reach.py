@@ -49,9 +49,14 @@ class Reach:
 
     def helper(self, host: str, now: float) -> str:
         """The doctor of a host that was heard last, once it has told who lives there; empty if there is none."""
-        heard = [(at, doctor) for doctor, at in self._heard.items() if self.host_of(doctor) == host]
+        heard = [(at, each) for each, at in self._heard.items() if self.host_of(each) == host and self._lives(each)]
         at, doctor = max(heard, default=(0.0, ""))
         return doctor if host in self._told and now - at <= self.lost_s else ""
+
+    def _lives(self, doctor: str) -> bool:
+        """Whether it has given a sign of life and its end is not known. One that was only asked for is nobody yet."""
+        life = self.roster.newest(doctor)
+        return life is not None and life.alive and not life.unborn
 
     def known(self, doctors: list[str]) -> Mapping[str, str]:
         return {doctor: self.addresses[doctor] for doctor in doctors if doctor in self.addresses}

@@ -16,7 +16,7 @@ from time import monotonic
 import amqp
 
 from cauce.errors import FabricLost
-from cauce.fabric.rabbitmq_amqp import BrokerChannel, Connection
+from cauce.fabric.rabbitmq_amqp import ANSWER_S, BrokerChannel, Connection
 from cauce.fabric.rabbitmq_link import Link, News
 
 PREFETCH = 8
@@ -60,16 +60,13 @@ class Subscriptions:
 
     def start(self, stream: str, offset: int | str, deadline: float) -> Subscription | None:
         """None if there is no such stream, or no copy of it that can be reached now. Raises FabricLost."""
+        made = Subscription(self, self.link, stream)
         try:
-            return self._start(self.link, stream, offset, deadline)
+            self.link.ask(partial(made.open, offset=offset), deadline)
         except amqp.NotFound:
             return None
         except amqp.PreconditionFailed:
             return self._start_elsewhere(stream, offset, deadline)
-
-    def _start(self, link: Link, stream: str, offset: int | str, deadline: float) -> Subscription:
-        made = Subscription(self, link, stream)
-        link.ask(lambda connection: made.open(connection, offset), deadline)
         return made
 
     def _start_elsewhere(self, stream: str, offset: int | str, deadline: float) -> Subscription | None:
@@ -78,11 +75,27 @@ class Subscriptions:
             for link in self._others:
                 link.on_broken.append(partial(self._end_all, link))
         until = min(deadline, monotonic() + ELSEWHERE_S)
-        for link in self._others:
+        untried = list(self._others)
+        while (found := self._next_up(untried, until)) is not None:
+            untried.remove(found)
+            made = Subscription(self, found, stream)
             with suppress(FabricLost, amqp.NotFound, amqp.PreconditionFailed):
-                link.wait_up(until)
-                return self._start(link, stream, offset, deadline)
+                # Once: if its node is gone, there is no next connection to wait for.
+                found.call(partial(made.open, offset=offset), min(deadline, monotonic() + ANSWER_S))
+                return made
         return None
+
+    def _next_up(self, links: Sequence[Link], until: float) -> Link | None:
+        """One that is up. If none is, they are waited for, but not those that have been away for long already."""
+        while True:
+            seen = self.news.count
+            for link in links:
+                if link.up:
+                    return link
+            left_s = until - monotonic()
+            if left_s <= 0 or all(link.down_s > ELSEWHERE_S for link in links):
+                return None
+            self.news.wait(seen, left_s)
 
     def add(self, made: Subscription) -> None:
         self._open.add(made)
