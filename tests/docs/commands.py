@@ -25,6 +25,9 @@ NOT_RUN = {
     r"10\.0\.0\.\d|/var/lib/cauce": "speaks of other machines",
 }
 
+RUN_ELSEWHERE = {("docs/tutorial.md", "./cauce demo"): "the README runs it"}
+"""Lines of pages that need no second run."""
+
 OTHERS = ("docker",)
 """Programs that are not ours, in lines that are not run."""
 
@@ -47,13 +50,14 @@ def lines_of(block: Block) -> list[str]:
     return block.code.replace("\\\n", " ").splitlines()
 
 
-def why_not_run(line: str) -> str | None:
-    return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, line)), None)
+def why_not_run(block: Block, line: str) -> str | None:
+    elsewhere = RUN_ELSEWHERE.get((block.page, line))
+    return elsewhere or next((why for pattern, why in NOT_RUN.items() if re.search(pattern, line)), None)
 
 
 def script_of(block: Block) -> str:
     """What is run of a block."""
-    kept = [line for line in lines_of(block) if why_not_run(line) is None]
+    kept = [line for line in lines_of(block) if why_not_run(block, line) is None]
     return "\n".join(kept) + "\n" if any(kept) else ""
 
 

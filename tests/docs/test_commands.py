@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.cli.parsing import options
-from tests.docs.commands import NOT_RUN, SMALLER, check, lines_of, script_of, why_not_run
+from tests.docs.commands import NOT_RUN, RUN_ELSEWHERE, SMALLER, check, lines_of, script_of, why_not_run
 from tests.docs.pages import PAGES, ROOT, Block, blocks, name_of, shell_blocks, spans
 
 BLOCKS = list(shell_blocks())
@@ -23,13 +22,15 @@ OTHERS = {"--require-hashes"}
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_every_line_that_is_not_run_can_be_read(block: Block) -> None:
     for line in lines_of(block):
-        if why_not_run(line) is not None:
+        if why_not_run(block, line) is not None:
             check(line)
 
 
 def test_every_reason_for_not_running_is_needed() -> None:
     lines = [line for block in BLOCKS for line in lines_of(block)]
     assert [pattern for pattern in NOT_RUN if not any(re.search(pattern, line) for line in lines)] == []
+    shown = {(block.page, line) for block in BLOCKS for line in lines_of(block)}
+    assert set(RUN_ELSEWHERE) <= shown
 
 
 def test_everything_that_is_made_smaller_is_there() -> None:
@@ -99,4 +100,3 @@ def test_an_option_that_is_gone_is_found() -> None:
     assert is_ours("broker start --dir x")
     assert not is_ours("run books --sugar")
     assert not is_ours("brew")
-    assert shlex.split("a # b", comments=True) == ["a"]

@@ -15,7 +15,7 @@ from cauce.fabric import rabbitmq_directory, rabbitmq_queues, rabbitmq_sweep
 from cauce.fabric.address import parse
 from cauce.fabric.contract import Fabric
 from cauce.fabric.rabbitmq import RabbitFabric
-from cauce.fabric.rabbitmq_registry import Delete, Trim
+from cauce.fabric.rabbitmq_registry import Delete, Shelves, Trim
 from tests.conformance.worlds import data, drain, names, took
 from tests.fabric.children import Child, append, append_before_and_after_fork, end_leases_in_a_fork, take_surely
 from tests.fabric.rabbit import queues_of
@@ -145,6 +145,20 @@ def test_what_a_dead_one_has_not_swept_is_swept_by_another(
     wait_until(lambda: other.jobs() is not None and not other._open.session.directory.registry.unswept)
     left = {name.rsplit(".", 1)[1] for name in queues_of(broker, namespace)}
     assert left == ({"registry"} if how == "delete" else {"registry", "home"})
+
+
+def test_a_stream_that_a_dead_one_was_about_to_make_is_made_by_who_needs_it(fabric: RabbitFabric, rabbit: Open) -> None:
+    """A message for it comes back, and the broker confirms it all the same: it must not count as written."""
+    dead = rabbit()
+    incarnation = dead._open.session.directory.registry.jobs["j"].incarnation
+    dead._open.session.say([Shelves(incarnation, ["log"])], dead._deadline())
+    dead.close()
+    reader = rabbit()
+    assert reader.read("j", "log", {}, 100).position == {}
+    fabric.append("j", "log", data(0, 1))
+    assert names(drain(reader, "j", "log")[0]) == [(0, 1)]
+    reader.catch_up("j", "log")
+    assert names(drain(fabric, "j", "log")[0]) == [(0, 1)]
 
 
 def test_what_a_slow_one_made_after_the_sweep_is_removed_again(
