@@ -159,7 +159,7 @@ def test_both_sides_of_a_split_end_well_when_it_is_healed(service: Spread, cases
     at_rest(service, clients)
     service.network.split()
     assert not service.nodes.answers("r3")
-    healing = threading.Thread(target=heal_once_noticed, args=(service, started := time.monotonic()))
+    healing = threading.Thread(target=heal_once_noticed, args=(service, time.monotonic()))
     healing.start()
     say("split", until_work_goes_on(clients))
     healing.join()
