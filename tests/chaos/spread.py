@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -63,19 +64,17 @@ class Spread:
         return until("a whole cluster", lambda: all(map(self.nodes.answers, NODES)) and self._is_whole(), READY_S)
 
     def _is_whole(self) -> bool:
-        seen = self._ask("cluster_status")
-        assert isinstance(seen, dict)
-        queues = self._ask("list_queues", "name", "members", "online")
-        assert isinstance(queues, list)
-        return (
-            len(seen["running_nodes"]) == len(NODES)
-            and not seen["partitions"]
-            and all(sorted(each["members"]) == sorted(each["online"]) for each in queues)
-        )
+        views = [self.status(name) for name in (NODES[0], NODES[-1])]
+        if not all(len(seen["running_nodes"]) == len(NODES) and not seen["partitions"] for seen in views):
+            return False
+        told = self.nodes.ctl(NODES[0], "list_queues", "name", "members", "online", "--formatter", "json")
+        queues = msgspec.json.decode(told, type=list[dict[str, Any]])
+        return all(sorted(each["members"]) == sorted(each["online"]) for each in queues)
 
-    def _ask(self, *question: str) -> object:
-        """The node whose cable was last in is as good as any: all have to agree."""
-        return msgspec.json.decode(self.nodes.ctl(NODES[-1], *question, "--formatter", "json"))
+    def status(self, name: str) -> dict[str, Any]:
+        """The cluster as one of its nodes sees it."""
+        told = self.nodes.ctl(name, "cluster_status", "--formatter", "json")
+        return msgspec.json.decode(told, type=dict[str, Any])
 
     def _start(self, name: str) -> None:
         own = self.folder / name

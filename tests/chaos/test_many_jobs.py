@@ -43,9 +43,15 @@ class Held:
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> Iterator[Crew]:
-    started = Crew(f"files:{tmp_path / 'root'}", WORKERS)
-    started.root.mkdir()
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def crew(root: Path) -> Iterator[Crew]:
+    started = Crew(f"files:{root}", WORKERS)
     started.start()
     try:
         yield started
@@ -105,18 +111,18 @@ def _leads_to_a_job(pid: int) -> bool:
     return False
 
 
-def test_two_hundred_jobs_leave_nothing_behind(tmp_path: Path, crew: Crew) -> None:
+def test_two_hundred_jobs_leave_nothing_behind(tmp_path: Path, root: Path, crew: Crew) -> None:
     generate("books", tmp_path / "data", scale=0.0001, seed=3)
     prepared = prepare(load("books"), tmp_path / "data", ["q1", "q2", "q3", "q4"])
-    fabric = FilesFabric(crew.root)
+    fabric = FilesFabric(root)
     wanted = rows_of(run_in_memory(prepared))
     assert any(wanted.values())
     for number in range(FIRST):
         assert run_job(number, prepared, fabric, crew) == wanted
-    early = held(crew.root, crew)
+    early = held(root, crew)
     for number in range(FIRST, JOBS):
         assert run_job(number, prepared, fabric, crew) == wanted
-    late = held(crew.root, crew)
+    late = held(root, crew)
     assert crew.restarts == 0, "a worker died, and what it had gathered with it"
     assert fabric.jobs() == []
     assert late.files == early.files

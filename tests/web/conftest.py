@@ -1,4 +1,4 @@
-"""One browser and one service for all tests of a process; files of two datasets."""
+"""A browser, one service for all tests of a process, files of two datasets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from tests.web.browsing import PATIENCE_MS, browser_path
 expect.set_options(timeout=PATIENCE_MS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not longer than a module: as long as it is there, the process counts as one in which an event loop runs."""
     path = browser_path()
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

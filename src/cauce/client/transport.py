@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
+import socket
 import ssl
 import threading
 import time
@@ -28,6 +29,8 @@ from cauce.wire.http import AUTHORIZATION, EVENT_STREAM, RETRY_AFTER
 PATIENCE_S = 120.0
 CONNECT_S = 5.0
 ANSWER_S = 60.0
+GONE_MS, PROBE_S = 20_000, 5
+"""A host that acknowledges nothing for so long, not even probes, is gone. One that is only slow does."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
 CHUNK_BYTES = 2**18
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
@@ -267,10 +270,21 @@ def _gateway(address: str, ca: str | None, connections: int) -> Gateway:
         raise UsageError(f"{address!r} is no address of a gateway; write it as http://127.0.0.1:8080")
     named = f"{url.scheme}://{url.netloc}"
     # No delay: the head of a request must not wait for the acknowledgement of the one before.
-    settings = {"maxsize": connections, "socket_options": HTTPConnection.default_socket_options}
+    options = [*HTTPConnection.default_socket_options, *_noticing()]
+    settings = {"maxsize": connections, "socket_options": options}
     if url.scheme == "https":
         settings["ca_certs"] = ca
     return Gateway(named, urllib3.connection_from_url(named, **settings), is_loopback(url.host))
+
+
+def _noticing() -> list[tuple[int, int, int]]:
+    """Options of a socket that notices when the other end's host is cut off, as far as this system has them."""
+    wanted = {"TCP_KEEPIDLE": PROBE_S, "TCP_KEEPINTVL": PROBE_S, "TCP_USER_TIMEOUT": GONE_MS}
+    known = [(getattr(socket, name), value) for name, value in wanted.items() if hasattr(socket, name)]
+    return [
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        *((socket.IPPROTO_TCP, option, value) for option, value in known),
+    ]
 
 
 def is_loopback(host: str) -> bool:
