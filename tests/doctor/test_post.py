@@ -18,7 +18,7 @@ SEALER = Sealer("c", b"k" * 32)
 
 
 def test_a_letter_gets_there_with_its_senders_address() -> None:
-    here, there = bind("127.0.0.1:0"), unbound("127.0.0.1:1")
+    here, there = bind("127.0.0.1:0"), unbound(["127.0.0.1:1"])
     one, other = Post(SEALER, "doctor-1", LIFE, here), Post(SEALER, "worker-1", LIFE, there)
     other.send(address_of_socket(here), Ask(5))
     assert one.wait(5.0)
@@ -34,14 +34,22 @@ def test_a_letter_gets_there_with_its_senders_address() -> None:
 def test_strangers_and_garbage_are_passed_over() -> None:
     here = bind("127.0.0.1:0")
     one = Post(SEALER, "doctor-1", LIFE, here)
-    stranger = Post(Sealer("c", b"x" * 32), "doctor-2", LIFE, unbound("127.0.0.1:1"))
+    stranger = Post(Sealer("c", b"x" * 32), "doctor-2", LIFE, unbound(["127.0.0.1:1"]))
     stranger.send(address_of_socket(here), Ask(1))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loud:
         for data in (b"", b"x", b"y" * 60_000):
             loud.sendto(data, here.getsockname())
-    Post(SEALER, "doctor-3", LIFE, unbound("127.0.0.1:1")).send(address_of_socket(here), Ask(9))
+    Post(SEALER, "doctor-3", LIFE, unbound(["127.0.0.1:1"])).send(address_of_socket(here), Ask(9))
     assert one.wait(5.0)
     assert [letter.body for letter, _ in one.receive()] == [Ask(9)]
+
+
+def test_who_speaks_to_doctors_starts_although_their_names_are_not_known_yet() -> None:
+    here = bind("127.0.0.1:0")
+    one = Post(SEALER, "doctor-1", LIFE, here)
+    other = Post(SEALER, "worker-1", LIFE, unbound(["no.such.host.invalid:1", "nor.this.invalid:1"]))
+    other.send(address_of_socket(here), Ask(3))
+    assert one.wait(5.0)
 
 
 def test_what_cannot_be_sent_is_lost_and_no_error() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+from cauce.doctor.events import Event, EventLog
+from cauce.fabric.address import open_fabric
 from tests.cli.running import cauce
 from tests.service.running import Running, until
 
@@ -56,3 +59,16 @@ def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
         for path in ("/v1/cluster", "/v1/cluster/events"):
             assert remote.get(path).what == (401, "unauthorized")
             assert remote.ask("GET", path, token=made.out.strip()).status in (200, 503)
+
+
+def test_what_a_worker_held_is_told_to_nobody_but_who_sits_at_the_machine(tmp_path: Path) -> None:
+    token = cauce(tmp_path, "token", "create", "ana", "--dir", str(tmp_path / "service")).out.strip()
+    with Running(tmp_path, "gateway", "--host", "0.0.0.0") as remote:
+        remote.url = remote.url.replace("0.0.0.0", "127.0.0.1")
+        fabric = open_fabric(f"files:{tmp_path / 'service'}")
+        why = "killed by SIGKILL; it held juan.secret: scan"
+        EventLog(fabric).append(Event(time.time(), "died", "worker-1", why=why, last="secret"))
+        fabric.close()
+        reply = remote.ask("GET", "/v1/cluster/events", token=token)
+    assert b"killed by SIGKILL" in reply.body
+    assert b"secret" not in reply.body

@@ -21,7 +21,7 @@ SETTLE_S = 0.05
 class Asker:
     def __init__(self, cluster: Cluster) -> None:
         self._addresses = list(cluster.doctors.values())
-        self._post = Post(cluster.sealer(), "", Incarnation(), unbound(self._addresses[0]))
+        self._post = Post(cluster.sealer(), "", Incarnation(), unbound(self._addresses))
 
     def __enter__(self) -> Asker:
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from cauce.doctor.messages import Incarnation, Message
@@ -108,10 +108,18 @@ def bind(address: str) -> socket.socket:
     return made
 
 
-def unbound(beside: str) -> socket.socket:
-    """A socket for who only speaks to doctors, of the kind of their addresses."""
-    host, port = address_of(beside)
-    family = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][0]
+def unbound(beside: Iterable[str]) -> socket.socket:
+    """A socket for who only speaks to doctors, of the kind of their addresses. Where none of these can be found yet,
+    they are taken to be of the older kind."""
+    family = next(filter(None, map(_family, beside)), socket.AF_INET)
     made = socket.socket(family, socket.SOCK_DGRAM)
     made.bind(("::" if family == socket.AF_INET6 else "0.0.0.0", 0))
     return made
+
+
+def _family(address: str) -> socket.AddressFamily | None:
+    host, port = address_of(address)
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][0]
+    except (OSError, UnicodeError):
+        return None

@@ -42,8 +42,7 @@ class Pulse:
             dict(cluster.doctors),
             cluster.timing,
         )
-        first = next(iter(cluster.doctors.values()))
-        self._post = Post(cluster.sealer(), entry.name, entry.incarnation, unbound(first))
+        self._post = Post(cluster.sealer(), entry.name, entry.incarnation, unbound(cluster.doctors.values()))
         self._last = time.monotonic()
         self._news, self._hurried = 0, 0.0
         self._followed: tuple[str, Incarnation, int] | None = None

@@ -16,6 +16,7 @@ from cauce.doctor.bodies import ClusterBody, EventsBody, cluster_body, events_af
 from cauce.doctor.home import Cluster, Home
 from cauce.errors import UsageError
 from cauce.gateway.describing import Json, json_of, operation
+from cauce.gateway.discretion import events_for, rows_for
 from cauce.gateway.headers import number
 from cauce.gateway.pool import Pool
 from cauce.gateway.problems import HttpError, bad_request
@@ -39,7 +40,8 @@ class ClusterRoutes:
     async def _cluster(self, request: Request, owner: str) -> Response:
         # Not in the pool: a doctor may be waited for, and the pool's threads are for the fabric.
         body = await asyncio.to_thread(self._ask)
-        return Response(msgspec.json.encode(body), media_type=JSON)
+        shown = msgspec.structs.replace(body, processes=rows_for(owner, body.processes))
+        return Response(msgspec.json.encode(shown), media_type=JSON)
 
     def _ask(self) -> ClusterBody:
         cluster = self._found()
@@ -74,7 +76,8 @@ class ClusterRoutes:
             page = last_events(events, last) if last is not None else events_after(events, cursor, limit)
         except UsageError as problem:
             raise bad_request(str(problem)) from None
-        return Response(msgspec.json.encode(page), media_type=JSON)
+        shown = msgspec.structs.replace(page, events=events_for(owner, page.events))
+        return Response(msgspec.json.encode(shown), media_type=JSON)
 
 
 def _whole(name: str, said: str, default: int | None = None) -> Json:

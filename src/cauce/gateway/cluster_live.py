@@ -13,12 +13,11 @@ from starlette.responses import Response, StreamingResponse
 
 from cauce.doctor.asking import Asker
 from cauce.doctor.bodies import ClusterBody, cluster_body, events_after, last_events
-from cauce.doctor.events import Event
 from cauce.doctor.home import Home
 from cauce.doctor.names import is_name
-from cauce.doctor.view import Row
 from cauce.errors import CauceError
 from cauce.gateway.describing import Json, in_path, json_of, operation
+from cauce.gateway.discretion import events_for, rows_for
 from cauce.gateway.names import LOCAL
 from cauce.gateway.negotiate import choose
 from cauce.gateway.pool import Pool
@@ -92,8 +91,7 @@ class ClusterLive:
         page = last_events(events, FIRST_EVENTS) if cursor is None else events_after(events, cursor, FIRST_EVENTS)
         if not page.events and cursor is not None:
             return b"", cursor
-        shown = [event_for(owner, each) for each in page.events]
-        return event("events", msgspec.json.encode({"events": shown})), page.next
+        return event("events", msgspec.json.encode({"events": events_for(owner, page.events)})), page.next
 
     async def _processes(self, owner: str) -> bytes | None:
         """One look for all who watch at the same time. None if no doctor answers."""
@@ -103,8 +101,8 @@ class ClusterLive:
         body = await asyncio.shield(self._look)
         if body is None:
             return None
-        rows = [row_for(owner, row) for row in body.processes]
-        return event("processes", msgspec.json.encode(msgspec.structs.replace(body, processes=rows)))
+        shown = msgspec.structs.replace(body, processes=rows_for(owner, body.processes))
+        return event("processes", msgspec.json.encode(shown))
 
     def _ask(self) -> ClusterBody | None:
         cluster = self._home.find_cluster()
@@ -121,23 +119,6 @@ class ClusterLive:
             raise HttpError(404, "not-found", "logs are shown on the service's own machine only, without a token")
         text = await asyncio.to_thread(_end_of, self._home.log(name))
         return Response(msgspec.json.encode(LogBody(name, text)), media_type=JSON)
-
-
-def row_for(owner: str, row: Row) -> Row:
-    """What a process works on names a job, and a job exists only for its owner."""
-    seen = owner == LOCAL or row.role != "worker" or row.work.startswith(f"{owner}.")
-    return row if seen else msgspec.structs.replace(row, work="", why=_without_work(row.why))
-
-
-def event_for(owner: str, happened: Event) -> Event:
-    """So does what it held when it died, and what it said last."""
-    if owner == LOCAL:
-        return happened
-    return msgspec.structs.replace(happened, why=_without_work(happened.why), last="")
-
-
-def _without_work(why: str) -> str:
-    return why.partition("; it held")[0]
 
 
 def _end_of(path: Path) -> str:
