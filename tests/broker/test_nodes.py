@@ -25,12 +25,14 @@ def members(nodes: Nodes) -> tuple[str, ...] | None:
     return status(nodes).members
 
 
+@pytest.mark.soak
 def test_three_nodes_are_one_cluster(cluster: Nodes) -> None:
     seen = status(cluster)
     assert seen.whole
     assert seen.members == ("r1", "r2", "r3")
 
 
+@pytest.mark.soak
 def test_clusters_side_by_side_do_not_meet(cluster: Nodes, fragile_cluster: Nodes, broker: Nodes) -> None:
     assert [members(each) for each in (cluster, fragile_cluster, broker)] == [cluster.names, cluster.names, ("r1",)]
     cluster.ctl("r1", "add_vhost", "only-here")
@@ -107,6 +109,7 @@ def spread(tmp_path: Path) -> Iterator[Nodes]:
     left.stop(gently=False)
 
 
+@pytest.mark.soak
 def test_nodes_may_have_addresses_of_their_own(spread: Nodes) -> None:
     assert members(spread) == spread.names
     for node in spread.layout.nodes:

@@ -112,7 +112,7 @@ def test_a_flipped_byte_that_the_run_itself_reads_is_told(case: Case) -> None:
     run_again(case)
 
 
-@pytest.mark.parametrize("kills", [False, True])
+@pytest.mark.parametrize("kills", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_segment_cut_within_a_record_changes_no_answer(case: Case, kills: bool) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)

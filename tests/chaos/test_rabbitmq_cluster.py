@@ -185,7 +185,7 @@ def world(fragile_cluster: Nodes, tmp_path: Path) -> Iterator[World]:
         yield World(fragile_cluster, service, namespace)
 
 
-IN_EVERY_ROUND = ("kill node r1", "kill both workers and node r2", "close all connections")
+IN_EVERY_ROUND = ("kill node r1", "kill both workers and node r2")
 
 
 def marked(fault: str) -> object:

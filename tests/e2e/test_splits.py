@@ -85,7 +85,7 @@ def test_a_shuffled_way_gives_the_same_bytes(dataset: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_any_way_gives_the_same_bytes(dataset: str) -> None:
-    settings(PATIENT, max_examples=25)(property_of(dataset))()
+    settings(PATIENT, max_examples=12)(property_of(dataset))()
 
 
 @pytest.mark.slow

@@ -30,8 +30,6 @@ from tests.oracle.api import answer
 
 SCALES = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002}
 SMALL = Settings(part_bytes=16_000, window=2, connections=1)
-CLIENTS, DROPPING, KILLED, CANCELLING = 100, 20, 10, 10
-RESULTS_S = 60
 SHELVES = ("control", "home", "journal", "edges", "raw-", "lease")
 MOST_KEPT = 4
 """Streams of a job that has ended, or folders: what is not needed to read its answers is gone by then."""
@@ -55,12 +53,25 @@ with Service(url) as service:
 """
 
 
+@dataclass(frozen=True)
+class Crowd:
+    clients: int
+    dropping: int
+    killed: int
+    cancelling: int
+    results_s: int
+
+
+HUNDRED, DOZENS, DOZEN = Crowd(100, 20, 10, 10, 60), Crowd(32, 6, 3, 3, 30), Crowd(12, 3, 2, 2, 30)
+
+
 class Broken(Exception):
     pass
 
 
 @dataclass
 class World:
+    crowd: Crowd
     url: str
     data: Mapping[str, Path]
     expected: Mapping[str, dict[str, bytes]]
@@ -99,15 +110,15 @@ def kill(world: World, dataset: str, job: str) -> None:
 def client(world: World, number: int) -> tuple[str, float] | None:
     """One client's life: its dataset and how long it took, or None if it cancelled."""
     dataset = BUILT_IN[number % len(BUILT_IN)]
-    job = f"client-{number}"
+    job, crowd = f"client-{number}", world.crowd
     with Service(world.url, patience_s=120.0) as service:
-        if number < CANCELLING:
+        if number < crowd.cancelling:
             drop(service, world, dataset, job)
             assert service.job(job).cancel().state == "cancelled"
             return None
-        if number < CANCELLING + DROPPING:
+        if number < crowd.cancelling + crowd.dropping:
             drop(service, world, dataset, job)
-        elif number < CANCELLING + DROPPING + KILLED:
+        elif number < crowd.cancelling + crowd.dropping + crowd.killed:
             kill(world, dataset, job)
         started = time.monotonic()
         made = service.submit(dataset, world.data[dataset], job=job, settings=SMALL)
@@ -149,31 +160,37 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    "fabric",
-    [pytest.param("files", marks=pytest.mark.slow), pytest.param("rabbitmq", marks=pytest.mark.soak)],
-    indirect=True,
+    ("fabric", "crowd"),
+    [
+        pytest.param("files", DOZENS, marks=pytest.mark.slow),
+        pytest.param("rabbitmq", DOZEN, marks=pytest.mark.slow),
+        pytest.param("files", HUNDRED, marks=pytest.mark.soak),
+        pytest.param("rabbitmq", HUNDRED, marks=pytest.mark.soak),
+    ],
+    indirect=["fabric"],
+    ids=lambda given: str(given.clients) if isinstance(given, Crowd) else given,
 )
-def test_a_hundred_clients(fabric: list[str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_many_clients_at_once(fabric: list[str], crowd: Crowd, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     data = {dataset: tmp_path / dataset for dataset in BUILT_IN}
     for dataset, folder in data.items():
         generate(dataset, folder, scale=SCALES[dataset], seed=5)
     expected = {dataset: dict(answer(dataset, folder)) for dataset, folder in data.items()}
-    limits = ["--limit", f"results_seconds={RESULTS_S}", "--limit", "jobs_per_owner=200"]
+    limits = ["--limit", f"results_seconds={crowd.results_s}", "--limit", "jobs_per_owner=200"]
     counted = Counted(tmp_path / "real" / "service" / "jobs", fabric, lambda: request.getfixturevalue("broker"))
     with Real(tmp_path / "real", "--workers", "2", "--gateways", "2", *limits, *fabric) as real:
         before = counted.broker()
-        world = World(real.url, data, expected, [], [], threading.Lock())
-        with ThreadPoolExecutor(CLIENTS) as pool:
-            lives = list(pool.map(lambda number: client(world, number), range(CLIENTS)))
-        assert len(world.killed) == KILLED
-        assert len(world.dropped) == DROPPING + CANCELLING
-        assert sum(life is None for life in lives) == CANCELLING
+        world = World(crowd, real.url, data, expected, [], [], threading.Lock())
+        with ThreadPoolExecutor(crowd.clients) as pool:
+            lives = list(pool.map(lambda number: client(world, number), range(crowd.clients)))
+        assert len(world.killed) == crowd.killed
+        assert len(world.dropped) == crowd.dropping + crowd.cancelling
+        assert sum(life is None for life in lives) == crowd.cancelling
         for dataset in BUILT_IN:
             times = [life[1] for life in lives if life is not None and life[0] == dataset]
             print(f"{dataset}: the slowest takes {max(times) / statistics.median(times):.2f} of the median")  # noqa: T201
         held = len(counted.of_jobs())
         print(f"{held} folders or streams at the end; broker: {before} before, {counted.broker()} then")  # noqa: T201
-        assert held <= MOST_KEPT * CLIENTS
+        assert held <= MOST_KEPT * crowd.clients
         due = time.monotonic() + ENOUGH_S
         while left := counted.of_jobs():
             assert time.monotonic() < due, f"left behind: {left}"
