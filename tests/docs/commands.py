@@ -20,6 +20,7 @@ NOT_RUN = {
     r"^\./cauce demo --serve": "goes on until Ctrl-C; tests/cli/test_demo_service.py runs what it does",
     r"--schedules 100000": "plays for most of an hour; tests/simulation plays some of it",
     r"\./cauce chaos run ": "takes minutes where the machine is busy; tests/chaos/test_real_kills.py does the like",
+    r"\./cauce chaos service ": "goes on for minutes; tests/cli/test_chaos_service.py runs it briefly",
     r"^\./cauce (top|events --follow)\b": "goes on until Ctrl-C",
     r"^docker ": "starts containers",
     r"10\.0\.0\.\d|/var/lib/cauce": "speaks of other machines",

@@ -53,6 +53,24 @@ def test_a_launch_is_carried_out_once_however_often_it_is_heard() -> None:
     assert len(forks) == 1
 
 
+def test_a_child_that_was_not_the_first_of_its_incarnation_is_no_death() -> None:
+    one = follower()
+    epoch = Epoch(5, "doctor-2")
+    born = Incarnation(epoch, 1)
+    one.hear("doctor-2", Launch(epoch, "worker-1", born))
+    one.core.forked("worker-1", born, pid=70, start=7)
+    one.core.twin("worker-1", born, pid=70)
+    one.core.looked(one.time, [])
+    life = one.core.roster.find("worker-1", born)
+    assert life is not None
+    assert life.alive
+    one.beat("worker-1", born, pid=60, start=6)
+    assert life.pid == 60
+    # The child's end is told late: by then we know whom we mean.
+    one.core.twin("worker-1", born, pid=70)
+    assert life.pid == 60
+
+
 def test_a_launch_of_what_an_operator_stopped_is_refused() -> None:
     one = follower()
     one.wish(Wish("hold.worker-1", "stopped", 1, "x"))

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 import pytest
 
+from cauce.broker.facts import Rights
 from cauce.broker.nodes import Nodes
 from cauce.errors import FabricError, FabricFull
 from cauce.fabric import rabbitmq_offers
 from cauce.fabric.address import parse
 from cauce.fabric.rabbitmq import RabbitFabric
+from cauce.fabric.rabbitmq_trial import try_out
 from tests.conformance.worlds import data, drain, names, took
 from tests.fabric.children import Child, lost, ready, take_surely
 from tests.fabric.rabbit import in_own_namespace
@@ -74,6 +76,14 @@ def test_an_alarm_that_passes_in_time_is_only_waited_for(stressed: Nodes) -> Non
             assert late.is_alive()
         late.join()
         assert names(drain(fabric, "j", "log")[0]) == [(0, 1), (0, 2)]
+
+
+@pytest.mark.slow
+def test_an_alarm_is_found_by_who_tries_the_broker_out(stressed: Nodes) -> None:
+    broker = parse(in_own_namespace(stressed.address))
+    with alarm(stressed):
+        found = try_out(broker)
+    assert (found.blocked, found.rights) == ("low on memory", Rights(configure=True, write=None, read=True))
 
 
 @pytest.mark.slow

@@ -14,6 +14,8 @@ the cut is healed when it has given up one of them, it neither stands still nor 
 NET_SETUP_S = 1
 """For how long a node tries to reach another one. If one is cut off, its peers try so once for each stream that it led,
 one after the other, before another one leads it."""
+HEARTBEAT_S = 10
+FRAME_MAX = 8 << 20
 CONSUMER_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MEMORY_SHARE = 0.4
 """Of the machine's memory, for all nodes together."""
@@ -24,7 +26,7 @@ WITHOUT_PARTITION_HANDLING = (4, 3)
 
 RELIED_ON = f"""\
 # Suggested to clients; a client may ask for less.
-heartbeat = 10
+heartbeat = {HEARTBEAT_S}
 # A peer that is silent for so long (in seconds) is taken for dead: a paused node, a cut cable.
 net_ticktime = {NET_TICK_S}
 # Leaders of streams and queues are spread over the nodes.
@@ -32,7 +34,7 @@ queue_leader_locator = balanced
 # How long a message may stay unacknowledged, in milliseconds: longer than any task holds its lease.
 consumer_timeout = {CONSUMER_TIMEOUT_MS}
 # A message of a megabyte goes in one frame: twice as fast to read as in eight.
-frame_max = 8388608
+frame_max = {FRAME_MAX}
 """
 """What every cluster is told, private or not."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from cauce.broker.configuration import control_environment
+from cauce.broker.control import CONTROL, PATIENCE_S, run_control
 from cauce.broker.installation import installed
 from cauce.broker.launching import greeted, launch_epmd, launch_node, wait_ready
 from cauce.broker.layout import LOOPBACK, Layout, Node, Place, decide
@@ -16,7 +16,8 @@ from cauce.errors import BrokerFailed, UsageError
 
 STOP_PATIENCE_S = 20.0
 KILL_PATIENCE_S = 10.0
-CONTROL_PATIENCE_S = 60.0
+SHOWN = 200
+"""Characters of a command, in errors."""
 
 
 class Nodes:
@@ -104,27 +105,13 @@ class Nodes:
     def resume(self, name: str) -> None:
         self._signal(name, signal.SIGCONT)
 
-    def ctl(self, name: str, *arguments: str, patience_s: float = CONTROL_PATIENCE_S) -> str:
+    def ctl(self, name: str, *arguments: str, patience_s: float = PATIENCE_S) -> str:
         """What `rabbitmqctl` prints when asked about a node."""
-        node, asked = self.node(name), f"rabbitmqctl {' '.join(arguments)} on {name}"
+        node, asked = self.node(name), f"{CONTROL} {' '.join(arguments)[:SHOWN]} on {name}"
         control = [*node.prefix, str(installed().control)]
         command = [*control, "--longnames", "--quiet", "--node", node.full_name, *arguments]
         own = control_environment(self.place, self.layout, node)
-        try:
-            done = subprocess.run(
-                command,
-                env=own,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",
-                timeout=patience_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise BrokerFailed(f"{asked} took more than {patience_s:g} s") from None
-        if done.returncode:
-            raise BrokerFailed(f"{asked} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
-        return done.stdout
+        return run_control(command, own, asked, patience_s)
 
     def _launch(self, names: Sequence[str]) -> None:
         installation = installed()

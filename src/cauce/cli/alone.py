@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cauce.cli.bodies import METRICS, Launching, bodies, doctor_body, load_all, one_thread_each, prepare
+from cauce.cli.notices import tell_in_log
 from cauce.cli.settings import checked
 from cauce.doctor.children import live
 from cauce.doctor.home import Cluster, Entry, Home, id_of, key_of
@@ -83,6 +84,7 @@ def gateway_alone(calling: Calling, given: Launching, ready: Callable[[str], Non
     one_thread_each()
     from cauce.gateway.process import run_gateway
 
+    tell_in_log("gateway")
     Home(calling.folder).make_folder()
     made = checked(given, calling.folder.resolve())
     place = made.place()
@@ -102,6 +104,7 @@ def worker_alone(calling: Calling, given: Launching) -> int:
     Home(calling.folder).make_folder()
     make_ready()
     keep_memory()
+    tell_in_log("worker")
     fabric = open_fabric(given.address(calling.folder), given.durability)
     name = calling.name or name_of("worker", 1, calling.host)
     return work(fabric, name.removeprefix("worker-"), Limits(lethal_attempts=given.attempts), calling.pulse(given))

@@ -106,6 +106,7 @@ def worker_body(home: Home, entry: Entry) -> int:
     boxed = in_box(home, entry)
     if boxed is not None:
         return boxed
+    from cauce.cli.notices import tell_in_log
     from cauce.doctor.pulse import Pulse
     from cauce.fabric.address import open_fabric
     from cauce.worker.nursery import keep_memory
@@ -113,6 +114,7 @@ def worker_body(home: Home, entry: Entry) -> int:
     from cauce.worker.tasks import Limits
 
     keep_memory()
+    tell_in_log("worker")
     cluster = home.cluster()
     given = launching(cluster)
     limits = Limits(lethal_attempts=given.attempts, life=given.life or None)
@@ -124,9 +126,11 @@ def gateway_body(home: Home, entry: Entry) -> int:
     boxed = in_box(home, entry)
     if boxed is not None:
         return boxed
+    from cauce.cli.notices import tell_in_log
     from cauce.doctor.pulse import Pulse
     from cauce.gateway.process import run_gateway
 
+    tell_in_log("gateway")
     given = launching(home.cluster())
     if not given.port:
         raise UsageError(f"{entry.name} has no port: give --port to the doctor of its host")
@@ -138,6 +142,7 @@ def doctor_body(
     home: Home, entry: Entry, seat: socket.socket | None = None, listen: str = "", *, roused: bool = False
 ) -> int:
     """`roused` by somebody who heard no doctor; else a leader wants it."""
+    from cauce.cli.notices import tell_in_log
     from cauce.doctor.process import Doctor
     from cauce.doctor.seat import take_seat
     from cauce.gateway.logs import start_logs
@@ -145,6 +150,7 @@ def doctor_body(
 
     cluster = home.cluster()
     log = start_logs("doctor")
+    tell_in_log("doctor")
     seat = seat or take_seat(home, cluster, entry.name, listen, None if roused else entry.incarnation)
     if seat is None:
         log.info("doctor is there already", name=entry.name)

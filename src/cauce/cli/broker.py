@@ -1,4 +1,4 @@
-"""`cauce broker`: private RabbitMQ nodes for trying the service and for tests."""
+"""`cauce broker`: private RabbitMQ nodes for trying the service and for tests, and a check of any broker."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cauce.cli.options import FabricOption
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
     from cauce.broker.status import Status
 
 app = typer.Typer(
-    help="Private RabbitMQ nodes on this machine, for trying and testing.", no_args_is_help=True, rich_markup_mode=None
+    help="Private RabbitMQ nodes on this machine, for trying and testing; a check of any broker.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 DirOption = Annotated[Path, typer.Option("--dir", help="folder that holds all that belongs to the nodes")]
@@ -74,6 +77,28 @@ def status(dir: DirOption, json: JsonOption = False) -> None:
     else:
         _print_status(seen)
     if not seen.whole:
+        raise typer.Exit(1)
+
+
+@app.command("check")
+def check(
+    fabric: FabricOption = "",
+    dir: Annotated[Path | None, typer.Option("--dir", help="folder of private nodes", show_default=False)] = None,
+    node: Annotated[
+        str,
+        typer.Option(help="a node to ask with rabbitmqctl, on its machine", metavar="rabbit@HOST", show_default=False),
+    ] = "",
+    json: JsonOption = False,
+) -> None:
+    """Show every setting of a broker that we rely on, and what is wrong. The exit code is 0 only if nothing is."""
+    from cauce.cli.broker_check import asked_of, lines_of
+
+    checked = asked_of(fabric, dir, node).check()
+    if json:
+        _print_json(checked)
+    else:
+        _print("\n".join(lines_of(checked)))
+    if checked.wrong:
         raise typer.Exit(1)
 
 

@@ -66,6 +66,25 @@ def run(
     console.print("The answers equal those of a run without faults, byte for byte.")
 
 
+@app.command("service")
+def service(
+    out: Annotated[Path, typer.Option(help="folder for data, answers and the service")],
+    minutes: Annotated[float, typer.Option(help="for how long", min=0.1)] = 10.0,
+    clients: Annotated[int, typer.Option(help="clients at once", min=1, max=64)] = 4,
+    kill_every: Annotated[str, typer.Option(help="mean time between two faults, such as 2s")] = "2s",
+    seed: Annotated[int, typer.Option(help="decides who is hit and how", min=0)] = 0,
+    scale: Annotated[float, typer.Option(help="size of the data", min=1e-4, max=1.0)] = 0.004,
+    broker: Annotated[
+        Path | None, typer.Option(help="folder of private broker nodes: on RabbitMQ, and nodes are killed too")
+    ] = None,
+    fabric: FabricOption = "",
+) -> None:
+    """Serve clients while processes of all roles are killed and stopped; compare every answer."""
+    from cauce.cli.chaos_service import play_service
+
+    play_service(out, minutes * 60, clients, seconds(kill_every), seed, scale, broker, fabric)
+
+
 @app.command("simulate")
 def simulate(
     schedules: Annotated[int, typer.Option(help="how many schedules", min=1)] = 1000,

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from cauce.cli.notices import tell_in_a_line
 from cauce.cli.output import answer_table, check_out, console, format_of, size, warn
 from cauce.cli.progress import Bars
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed, UnknownName, UsageError
@@ -69,6 +70,8 @@ def run_command(
     address = _place_of(fabric, folder)
     crew = Crew(address, workers, durability, journal, attempts, fork=True)
     crew.start()
+    # Not before: workers are this process forked, and would say it too.
+    tell_in_a_line()
     try:
         with _stops_as_interrupt():
             chosen, sink, bars = _answer(

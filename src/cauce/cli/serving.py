@@ -11,6 +11,7 @@ import msgspec
 
 from cauce.cli.attend import Attendant, LogTail
 from cauce.cli.bodies import METRICS, Launching, load_all
+from cauce.cli.notices import tell_in_log
 from cauce.cli.output import warn
 from cauce.cli.settings import checked
 from cauce.cli.starting import Wanted, begin, start_doctors
@@ -35,6 +36,7 @@ class Serving:
         place = replace(place, port=port, shared=True)
         bound = place.bind()
         load_all()
+        tell_in_log("serve")
         cluster = begin(self._home, msgspec.structs.replace(given, port=port), self._wanted)
         tail = LogTail(self._home.logs)
         tail.skip()

@@ -15,7 +15,7 @@ from cauce.doctor.home import Entry, Home
 from cauce.doctor.messages import Incarnation
 from cauce.doctor.names import Role, role_of
 from cauce.doctor.proc import start_of
-from cauce.worker.events import EXIT_FAILED
+from cauce.worker.events import EXIT_FAILED, EXIT_TWIN
 from cauce.worker.forked import may_fork
 
 KEPT = 3
@@ -88,7 +88,7 @@ def live(home: Home, body: Body, name: str, incarnation: Incarnation, restarts: 
     entry = home.begin(name, incarnation, restarts)
     if entry is None:
         # Another doctor was asked for the same and was faster.
-        return 0
+        return EXIT_TWIN
     try:
         return body(home, entry)
     finally:

@@ -130,6 +130,12 @@ class Core:
         life.pid, life.start = pid, start
         return [Follow(name, incarnation, pid, start)]
 
+    def twin(self, name: str, incarnation: Incarnation, pid: int) -> None:
+        """A child of ours found its incarnation begun by another's: that one lives, and will be heard of."""
+        life = self.roster.find(name, incarnation)
+        if life is not None and life.pid == pid:
+            life.pid = life.start = 0
+
     def looked(self, time_s: float, seen: Iterable[Seen]) -> list[Act]:
         """What the kernel shows of this host's processes. Who is not among them has ended, whoever failed to say so."""
         now = self._clock.advance(time_s)

@@ -28,7 +28,7 @@ from cauce.doctor.proc import is_readable, lives, open_pidfd, own_rss, reap, sen
 from cauce.doctor.scribe import Page, Scribe
 from cauce.doctor.seal import Letter
 from cauce.doctor.view import Ask, view_of
-from cauce.worker.events import EXIT_OLD
+from cauce.worker.events import EXIT_OLD, EXIT_TWIN
 
 LOOK_S = 0.5
 CENSUS_S = 5.0
@@ -200,6 +200,9 @@ class Doctor:
     def _tell_end(self, followed: _Followed) -> None:
         name, incarnation = followed.name, followed.incarnation
         code = reap(followed.pid)
+        if code == EXIT_TWIN:
+            self._core.twin(name, incarnation, followed.pid)
+            return
         cause = Cause(code, "", self.home.last_lines(name)) if code is not None else None
         self.home.end(name, incarnation)
         self.mourn(role_of(name), followed.pid)

@@ -12,8 +12,13 @@ def private(address: str, name: str) -> str:
     if not is_broker(address):
         return address
     place, _, query = address.partition("?")
-    options = dict(parse_qsl(query)) | {"namespace": f"{parse(address).namespace[:30]}-{name}"}
+    options = dict(parse_qsl(query)) | {"namespace": namespace_of(parse(address).namespace, name)}
     return f"{place}?{urlencode(options)}"
+
+
+def namespace_of(shared: str, name: str) -> str:
+    """Of such a corner, beside the one that a service has."""
+    return f"{shared[:30]}-{name}"
 
 
 def remove_private(address: str) -> None:

@@ -18,6 +18,7 @@ import amqp
 from amqp import spec
 from amqp.exceptions import error_for_code
 
+from cauce.broker.facts import Tuning
 from cauce.fabric.address import Broker, Tls
 from cauce.fabric.rabbitmq_transport import PlainTransport, TlsTransport
 
@@ -104,6 +105,7 @@ class Connection(amqp.Connection):  # type: ignore[misc]
         self.answer_by: float | None = None
         """When the answer that is waited for must be there, whatever else comes meanwhile."""
         self._spare: BrokerChannel | None = None
+        self._offered_frame = 0
 
     def connect(self, callback: Callable[[], None] | None = None) -> None:
         super().connect(callback)
@@ -170,7 +172,19 @@ class Connection(amqp.Connection):  # type: ignore[misc]
         if self._transport is not None and self._transport.sock is not None:
             os.close(self._transport.sock.detach())
 
+    @property
+    def tuning(self) -> Tuning:
+        """What the server offered when we connected."""
+        told = self.server_properties
+        return Tuning(
+            str(told.get("product", "unknown")),
+            str(told.get("version", "0")),
+            self._offered_frame,
+            self.server_heartbeat,
+        )
+
     def _on_tune(self, channel_max: int, frame_max: int, server_heartbeat: int, argsig: str = "BlB") -> None:
+        self._offered_frame = frame_max
         super()._on_tune(channel_max, min(frame_max or FRAME_BYTES, FRAME_BYTES), server_heartbeat, argsig)
 
     def _on_blocked(self, reason: str = "") -> None:

@@ -22,6 +22,7 @@ import amqp
 from cauce.errors import CauceError, FabricError, FabricLost
 from cauce.fabric.address import Broker
 from cauce.fabric.rabbitmq_amqp import ERRORS, TICK_S, Connection
+from cauce.fabric.rabbitmq_rights import refused
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -298,9 +299,7 @@ def _told(problem: BaseException) -> BaseException:
         return problem
     if isinstance(problem, amqp.RecoverableChannelError):
         return FabricLost(f"RabbitMQ cannot do that for now ({problem.reply_text}): see that it is well, and try again")
-    return FabricError(
-        f"RabbitMQ refuses ({problem.reply_text}): see that the user may configure, write and read in its vhost"
-    )
+    return refused(problem)
 
 
 def _reason_of_block(connection: Connection) -> str | None:

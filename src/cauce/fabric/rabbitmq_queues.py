@@ -13,15 +13,16 @@ from typing import TypeVar
 
 import amqp
 
+from cauce.broker.findings import QUEUES_TELL_TIMEOUT, numbers, of_tuning
 from cauce.errors import FabricError, FabricLost
 from cauce.fabric.names import shelf_of
+from cauce.fabric.notices import notice
 from cauce.fabric.rabbitmq_amqp import Connection
 from cauce.fabric.rabbitmq_link import Link, Work
 from cauce.fabric.rabbitmq_registry import Job
 
 OLDEST = (3, 9)
 """The first version with streams."""
-_PER_QUEUE_TIMEOUT = (3, 12)
 _DELIVERY_LIMIT = (4, 0)
 _SEGMENT_BYTES = 128 << 20
 _REGISTRY_SEGMENT_BYTES = 4 << 20
@@ -68,15 +69,16 @@ class Queues:
         self._version: tuple[int, ...] = OLDEST
 
     def check(self, deadline: float) -> None:
-        """Raises if this broker cannot serve us."""
-        properties = self._link.ask(lambda connection: dict(connection.server_properties), deadline)
-        product, version = str(properties.get("product", "unknown")), str(properties.get("version", "0"))
-        self._version = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
-        if product != "RabbitMQ" or self._version < OLDEST:
+        """Raises if this broker cannot serve us; tells what is wrong with it besides. All of it is known from the
+        moment of connecting."""
+        told = self._link.ask(lambda connection: connection.tuning, deadline)
+        self._version = numbers(told.version)
+        if told.product != "RabbitMQ" or self._version < OLDEST:
             raise FabricError(
-                f"the broker is {product} {version}, and streams are needed: use RabbitMQ "
+                f"the broker is {told.product} {told.version}, and streams are needed: use RabbitMQ "
                 f"{OLDEST[0]}.{OLDEST[1]} or later"
             )
+        notice(of_tuning(told))
 
     def make_registry(self, name: str, deadline: float) -> None:
         self._make(name, {**_stream(_REGISTRY_SEGMENT_BYTES), "x-max-length-bytes": REGISTRY_BYTES}, deadline)
@@ -87,7 +89,7 @@ class Queues:
 
     def make_queue(self, name: str, deadline: float) -> None:
         properties: Properties = {"x-queue-type": "quorum"}
-        if self._version >= _PER_QUEUE_TIMEOUT:
+        if self._version >= QUEUES_TELL_TIMEOUT:
             properties["x-consumer-timeout"] = _LEASE_MS
         if self._version >= _DELIVERY_LIMIT:
             # A lease may be taken any number of times: who dies of a task is found out elsewhere.

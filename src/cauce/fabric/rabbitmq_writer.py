@@ -18,6 +18,7 @@ from cauce.errors import FabricError, FabricFull, FabricLost
 from cauce.fabric.rabbitmq_amqp import BrokerChannel, Connection
 from cauce.fabric.rabbitmq_link import Link
 from cauce.fabric.rabbitmq_messages import AUTHOR_BYTES, encode, encode_note
+from cauce.fabric.rabbitmq_rights import refused
 from cauce.wire.records import Record
 
 CONFIRM_S = 10.0
@@ -175,8 +176,5 @@ def _unconfirmed(post: _Post) -> FabricError:
             "4 MiB or more"
         )
     if isinstance(post.broken, amqp.AccessRefused):
-        return FabricError(
-            f"RabbitMQ refuses a message ({post.broken.reply_text}): see that the user may configure, write and read "
-            "in its vhost"
-        )
+        return refused(post.broken)
     return FabricLost(f"RabbitMQ has not confirmed what it was sent ({len(post.letters)} messages)")

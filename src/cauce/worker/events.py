@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-EXIT_FAILED, EXIT_FULL, EXIT_OLD = 70, 74, 75
+EXIT_FAILED, EXIT_FULL, EXIT_OLD, EXIT_TWIN = 70, 74, 75, 76
 
 GRACE_S = 4.0
 """How long a step may go on after the signal to stop. What it leaves undone is done by the next holder."""
