@@ -3,8 +3,38 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+import pytest
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 pytest_plugins = ["tests.brokers", "tests.fabrics"]
+
+TESTS = Path(__file__).parent
+REAL_THINGS = (
+    "bench/",
+    "broker/",
+    "chaos/",
+    "cli/test_broker",
+    "cli/test_cluster",
+    "client/test_commands",
+    "client/test_real",
+    "deploy/",
+    "e2e/test_formats",
+    "fabric/test_rabbitmq",
+    "gateway/test_forms",
+    "gateway/test_hostile",
+    "service/",
+    "web/",
+)
+"""Where services, brokers and browsers are started: a minute here, a minute there. Tests marked `quick` are taken along
+in every round."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        real = str(item.path.relative_to(TESTS)).startswith(REAL_THINGS)
+        if real and item.get_closest_marker("quick") is None:
+            item.add_marker(pytest.mark.slow)

@@ -13,8 +13,8 @@ import cauce
 LAYERS = (
     "cli",
     "gateway",
-    "client",
     "chaos",
+    "client",
     "doctor",
     "worker",
     "fabric",

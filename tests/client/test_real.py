@@ -85,6 +85,7 @@ def held_parts(found: Held) -> int:
     return sum(last - first + 1 for first, last in found.ranges)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_submit_leaves_what_run_leaves_and_the_oracle_says(real: Real, dataset: str, tmp_path: Path) -> None:
     data = tmp_path / "data"

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Protocol
 
+import pytest
+
 from cauce.fabric.address import open_fabric
 from cauce.fabric.contract import Fabric, Lease, Position
 from cauce.fabric.files import FilesFabric
@@ -90,7 +92,7 @@ class RabbitWorld:
         remove_namespace(self._address)
 
 
-WORLDS = ("memory", "files", "rabbitmq")
+WORLDS = ("memory", "files", pytest.param("rabbitmq", marks=pytest.mark.slow))
 
 
 def data(producer: int, *seqs: int, body: bytes = b"x") -> list[Record]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cauce.doctor.desired import Wish, Wished
@@ -77,6 +77,7 @@ def test_a_changed_byte_is_noticed(place: int, change: int) -> None:
 
 
 @given(st.binary(max_size=200))
+@example(b"\x95\x00\xa2\x00\x80")
 def test_garbage_is_dropped(data: bytes) -> None:
     sealer = Sealer("cluster", KEY)
     assert sealer.open(data) is None

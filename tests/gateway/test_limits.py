@@ -56,6 +56,7 @@ def test_a_client_that_is_faster_than_the_workers_is_slowed_down(world: World, s
     run_to_end(jobs, worker)
 
 
+@pytest.mark.slow
 def test_tables_may_come_in_any_order_even_beyond_the_backlog(
     world: World, sent: Sent, wanted: dict[str, bytes]
 ) -> None:

@@ -34,6 +34,7 @@ def _scale(values: np.ndarray, factor: float) -> None:
             values[i, k] *= factor
 
 
+@pytest.mark.slow
 def test_numbers_come_back() -> None:
     assert _weighted(np.array([1, 2, 3]), 10) == 120
     assert _weighted(np.empty(0, np.int64), 10) == 0

@@ -6,6 +6,7 @@ import random
 from decimal import Decimal
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -64,6 +65,7 @@ def cut_at_random(rng: random.Random, frame: pl.DataFrame) -> list[pl.DataFrame]
     return [shuffled[a:b] for a, b in zip([0, *cuts], [*cuts, frame.height], strict=True)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows_strategy, st.sampled_from([["k"], [], ["k", "t"]]), st.randoms(use_true_random=False))
 def test_any_split_and_any_nesting_of_merges_gives_the_outcome_of_one_batch(

@@ -182,6 +182,7 @@ def _record_by_hand(text: str, at: int, limit: int) -> tuple[int, list[str] | No
             return at, None
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None, database=None)
 @given(st.text(alphabet='a",\r\n', max_size=40), st.integers(0, 6))
 def test_it_cuts_as_a_loop_over_characters_does(body: str, limit: int) -> None:

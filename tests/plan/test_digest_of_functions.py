@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SHOP = '''
 import polars as pl
 from pathlib import Path
@@ -25,6 +27,7 @@ def q1():
 '''
 
 
+@pytest.mark.slow
 def test_a_set_in_a_function_does_not_change_the_digest(tmp_path: Path) -> None:
     path = tmp_path / "shop.py"
     path.write_text(SHOP)

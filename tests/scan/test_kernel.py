@@ -123,6 +123,7 @@ def test_well_formed_files_read_as_the_csv_module_reads_them() -> None:
         assert [record for _, record in reading.records] == expected
 
 
+@pytest.mark.slow
 def test_random_bytes_read_as_the_reference_reads_them() -> None:
     rng = random.Random(2)
     for _ in range(6000):

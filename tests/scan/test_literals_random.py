@@ -99,6 +99,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text()) | st.lists(values, max_size=4))
 def test_any_list_reads_as_python_reads_it(value):

@@ -12,7 +12,7 @@ def test_twenty_thousand_texts_score_as_in_the_library() -> None:
     assert differing(list(texts(seed=1, count=20_000))) == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 105))
 def test_a_hundred_thousand_texts_score_as_in_the_library(seed: int) -> None:
     assert differing(list(texts(seed=seed, count=20_000))) == []

@@ -187,6 +187,7 @@ def test_a_service_goes_on_without_who_started_it_until_it_is_stopped(tmp_path: 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path, case: Case) -> None:
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1") as service:
+        until("a worker", lambda: len(service.children("cauce worker")) == 1)
         (worker,) = service.children("cauce worker")
         os.kill(worker, signal.SIGKILL)
         service.create("after", queries=["q1"])

@@ -25,6 +25,7 @@ def put(
     return reply.status if reply.status < 300 else reply.what
 
 
+@pytest.mark.quick
 def test_a_job_is_created_once(service: Running) -> None:
     first, again = service.create("once", queries=["q1"]), service.create("once", queries=["q1"])
     assert (first.status, again.status) == (201, 200)

@@ -18,7 +18,7 @@ from cauce.doctor.messages import Ack, Coordinator, Epoch
 from cauce.doctor.patient import Patient
 from cauce.doctor.timing import Timing
 
-GROUPS = 12
+GROUPS, MORE_GROUPS = 8, 40
 SCHEDULES_IN_A_GROUP = 50
 MOST_SCHEDULES = 150
 Patch = pytest.MonkeyPatch
@@ -53,6 +53,13 @@ def test_all_kinds_of_faults_happen() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_there_is_one_leader_again_and_everybody_runs_once(group: int) -> None:
+    start = 1_000 + group * SCHEDULES_IN_A_GROUP
+    assert not problems(range(start, start + SCHEDULES_IN_A_GROUP))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("group", range(GROUPS, MORE_GROUPS))
+def test_the_same_in_many_more_schedules(group: int) -> None:
     start = 1_000 + group * SCHEDULES_IN_A_GROUP
     assert not problems(range(start, start + SCHEDULES_IN_A_GROUP))
 

@@ -174,6 +174,7 @@ class Slow(MemoryFabric):
             self.taken_s += 1.0
 
 
+@pytest.mark.slow
 def test_on_a_slow_fabric_little_time_is_spent_on_it(tmp_path: Path) -> None:
     world = World(time=Time(step_s=0.5))
     for job in ("one", "two"):

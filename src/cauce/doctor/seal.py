@@ -61,7 +61,7 @@ class Sealer:
             return None
         try:
             letter = _decoder.decode(data)
-        except (msgspec.DecodeError, msgspec.ValidationError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         return letter if letter.version == VERSION and letter.cluster == self._cluster else None
 
