@@ -79,7 +79,8 @@ def running(folder: Path, options: Sequence[str]) -> Iterator[str]:
     try:
         found = next((each for line in process.stdout if (each := re.search(rb"ready on (\S+)", line))), None)
         if found is None:
-            raise JobFailed(f"the service did not start; {folder / 'serve.log'} says why")
+            said = (folder / "serve.log").read_text(errors="replace").strip().rpartition("\n")[2]
+            raise JobFailed(f"the service did not start: {said} ({folder / 'serve.log'} has more)")
         yield found[1].decode()
     finally:
         process.send_signal(signal.SIGTERM)

@@ -19,7 +19,7 @@ from cauce.errors import JobFailed, UsageError
 ENDED = ("done", "cancelled")
 FINISH_S = 180.0
 PART_BYTES = 2**16
-PATIENT = ["--port", "0", "--attempts", "1000000", "--timing", "park_deaths=1000000"]
+PATIENT = ["--port", "0", "--attempts", "100000", "--timing", "park_deaths=100000"]
 """Deaths are our doing: no part and no process is to blame for them."""
 
 

@@ -52,6 +52,6 @@ def timing_of(given: list[str], base: Timing | None = None) -> Timing:
             known = ", ".join(f"{name}={value:g}" for name, value in chosen.items())
             raise UsageError(f"--timing {text} is none; times are in seconds, as in {known}") from None
         if not 0 < number < 1e6:
-            raise UsageError(f"--timing {text} cannot be: it must be above 0")
+            raise UsageError(f"--timing {text} cannot be: it must be above 0 and below 1,000,000")
         chosen[name] = number
     return Timing(**chosen)

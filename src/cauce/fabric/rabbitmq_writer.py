@@ -21,8 +21,9 @@ from cauce.fabric.rabbitmq_messages import AUTHOR_BYTES, encode, encode_note
 from cauce.fabric.rabbitmq_rights import refused
 from cauce.wire.records import Record
 
-CONFIRM_S = 10.0
-"""How long the broker may say nothing at all to what it was sent."""
+CONFIRM_S, LONGEST_CONFIRM_S = 3.0, 12.0
+"""How long the broker may say nothing at all to what it was sent, at first, and at most where it has been silent before.
+What was under way to a stream whose leader died is not always confirmed by the next one; a slow broker is not dead."""
 _LOOK_S = 0.1
 
 Letter = tuple[str, bytes]
@@ -75,6 +76,7 @@ class Writer:
         self._channel: BrokerChannel | None = None
         self._next_tag = 1
         self._post: _Post | None = None
+        self._silence_s = CONFIRM_S
         link.on_broken.append(self._broke)
 
     def note(self, content: bytes = b"") -> bytes:
@@ -124,9 +126,11 @@ class Writer:
                 heard_at = monotonic()
             elif post.answers != answers:
                 answers, heard_at = post.answers, now
-            elif now > min(deadline, heard_at + CONFIRM_S):
+            elif now > min(deadline, heard_at + self._silence_s):
+                self._silence_s = min(self._silence_s * 2, LONGEST_CONFIRM_S)
                 self._link.reset()
                 return
+        self._silence_s = CONFIRM_S
 
     # By the link's thread.
 
