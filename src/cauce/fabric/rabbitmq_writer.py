@@ -22,7 +22,7 @@ from cauce.fabric.rabbitmq_rights import refused
 from cauce.wire.records import Record
 
 CONFIRM_S, LONGEST_CONFIRM_S = 3.0, 12.0
-"""How long the broker may say nothing at all to what it was sent, at first, and at most where it has been silent before.
+"""How long the broker may say nothing at all to what it was sent: at first, and at most, where it was silent before.
 What was under way to a stream whose leader died is not always confirmed by the next one; a slow broker is not dead."""
 _LOOK_S = 0.1
 
