@@ -15,6 +15,7 @@ from cauce.fabric.rabbitmq_registry import (
     Offered,
     Refill,
     Registry,
+    Remake,
     Renew,
     Shelves,
     Swept,
@@ -171,3 +172,18 @@ def test_whoever_begins_anywhere_agrees_on_jobs_that_began_later() -> None:
         full = after(*order, Delete("1"), Delete("2"), Delete("3"), Create("j", "4", b"d"))
         late = after(Create("j", "4", b"d"), start=len(order) + 3)
         assert manifests(full) == manifests(late) == {"j": b"d"}
+
+
+def test_a_stream_that_is_made_is_not_made_anew() -> None:
+    facts: list[Fact] = [Create("j", "1", b""), Shelves("1", ["s"])]
+    assert after(*facts, Made("1", ["s"]), Remake("1", "s", 1)).jobs["j"].tries == {}
+    again = after(*facts, Remake("1", "s", 1), Remake("1", "s", 1), Made("1", ["s"])).jobs["j"]
+    assert (again.tries, again.made) == ({"s": 1}, set())
+    made = after(*facts, Remake("1", "s", 1), Made("1", ["s"], {"s": 1}), Remake("1", "s", 2)).jobs["j"]
+    assert (made.tries, made.made) == ({"s": 1}, {"s"})
+
+
+def test_what_is_said_again_tells_of_streams_made_anew() -> None:
+    old = after(Create("j", "1", b""), Shelves("1", ["s"]), Remake("1", "s", 1), Made("1", ["s"], {"s": 1}))
+    new = after(Renew(4, [old.jobs["j"].standing()]), start=4)
+    assert (new.jobs["j"].tries, new.jobs["j"].made) == ({"s": 1}, {"s"})

@@ -25,12 +25,13 @@ from cauce.doctor.home import Home
 from cauce.doctor.messages import Seen
 from cauce.doctor.names import role_of
 from cauce.doctor.proc import send_signal
-from cauce.errors import CauceError, JobFailed
+from cauce.errors import BrokerFailed, CauceError, JobFailed
 
 NAMES = ("maria", "juan", "sofia", "diego")
 KEPT_JOBS = 3
 """Of each client: older ones are removed, so that it can go on for days."""
 STOP_S = 30.0
+NODE_TRIES = 3
 PAUSE_S = (0.5, 15.0)
 """The longer ones are taken for an end by doctors, the shorter ones are not."""
 KILL, PAIR, DOCTORS, ALL, PAUSE = "kill", "two at once", "all doctors but one", "all but one", "pause"
@@ -235,4 +236,16 @@ class Faults:
         self.tally.faults[NODE] += 1
         self.tally.hit["node"] += 1
         self.tally.say(f"killed the broker's node {name}", "yellow")
-        self.nodes.start_again(name)
+        self._start_node(self.nodes, name)
+
+    def _start_node(self, nodes: Nodes, name: str) -> None:
+        for tries in range(1, NODE_TRIES + 1):
+            try:
+                nodes.start_again(name)
+            except BrokerFailed:
+                # RabbitMQ 3.10 may stumble over a queue that has no leader at that very moment.
+                if tries == NODE_TRIES:
+                    raise
+                self.tally.say(f"node {name} did not come up: started once more", "yellow")
+            else:
+                return

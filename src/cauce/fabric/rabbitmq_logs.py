@@ -14,12 +14,14 @@ from cauce.errors import FabricLost
 from cauce.fabric.contract import Batch, Position, Saying
 from cauce.fabric.names import shelf_of
 from cauce.fabric.rabbitmq_queues import stream_name
-from cauce.fabric.rabbitmq_registry import Job, Made, Shelves
+from cauce.fabric.rabbitmq_registry import Fact, Job, Made, Remake, Shelves
 from cauce.fabric.rabbitmq_session import Session
 from cauce.fabric.rabbitmq_writer import Letter
 from cauce.wire.records import Record
 
 _RETRY_S = 0.01
+ALIVE_S = 4.0
+"""A stream that was just made and takes no message for so long is not waited for any more."""
 
 ByLog = dict[str, list[Record]]
 
@@ -64,28 +66,57 @@ class Logs:
             self._remind(job, log, deadline)
 
     def _is_there(self, job: Job, log: str) -> bool:
-        return job.takes(log) and shelf_of(log) in job.shelves
+        return job.takes(log) and shelf_of(log) in job.made
 
     def _register(self, job: Job, left: ByLog, deadline: float) -> bool:
-        """The registry knows of a stream before it is made. False if the job has ended by then."""
-        session = self._session
-        missing = sorted({shelf_of(log) for log in left} - job.shelves)
-        if not missing:
+        """The registry knows of a stream before it is made, and nothing is written to it before it says that it is.
+        False if the job has ended by then."""
+        needed = {shelf_of(log) for log in left}
+        if needed <= job.made:
             return True
-        session.say([Shelves(job.incarnation, missing)], deadline)
-        if not all(map(job.takes, left)):
-            return False
-        self._make(job, missing, deadline)
-        return True
+        if unknown := sorted(needed - job.shelves):
+            self._session.say([Shelves(job.incarnation, unknown)], deadline)
+        while all(map(job.takes, left)):
+            if needed <= job.made:
+                return True
+            self._make(job, sorted(needed - job.made), deadline)
+            self._check(deadline)
+        return False
 
     def _make(self, job: Job, logs: Sequence[str], deadline: float) -> None:
+        """Makes streams, or sees that they are there. Of those that are new the registry says what came of it."""
         session = self._session
         shelves = sorted(set(map(shelf_of, logs)))
-        names = [stream_name(session.namespace, job, shelf) for shelf in shelves]
+        tries = {shelf: job.tries.get(shelf, 0) for shelf in shelves}
+        names = {stream_name(session.namespace, job, shelf): shelf for shelf in shelves}
         session.made.update(names)
-        session.queues.make_streams(names, deadline)
-        if not job.made.issuperset(shelves):
-            session.say([Made(job.incarnation, shelves)], deadline)
+        session.queues.make_streams(list(names), deadline)
+        new = [name for name, shelf in names.items() if shelf not in job.made]
+        if not new:
+            return
+        silent, absent = self._try(new, deadline)
+        made = [names[name] for name in new if name not in silent | absent]
+        facts: list[Fact] = [Remake(job.incarnation, names[name], tries[names[name]] + 1) for name in sorted(silent)]
+        if made:
+            facts.append(Made(job.incarnation, made, {shelf: tries[shelf] for shelf in made if tries[shelf]}))
+        session.say(facts, deadline)
+
+    def _try(self, names: Sequence[str], deadline: float) -> tuple[set[str], set[str]]:
+        """Writes something to streams that were just made. Those that do not take it, and those that are not there."""
+        writer = self._session.writer
+        try:
+            returned = writer.publish([(name, writer.note()) for name in names], min(deadline, monotonic() + ALIVE_S))
+        except FabricLost:
+            self._check(deadline)
+            if len(names) == 1:
+                return set(names), set()
+            each = [self._try([name], deadline) for name in names]
+            return {name for silent, _ in each for name in silent}, {name for _, absent in each for name in absent}
+        return set(), {names[index] for index in returned}
+
+    def _check(self, deadline: float) -> None:
+        if monotonic() > deadline:
+            raise self._session.writer.lost()
 
     def _say(self, job: Job, left: ByLog, deadline: float) -> ByLog:
         """Returns what has to be said again. All records of a log are, so that they keep their order."""
@@ -132,6 +163,5 @@ class Logs:
 
     def _pause(self, deadline: float) -> None:
         """Before another attempt; raises if there is no time for one."""
-        if monotonic() > deadline:
-            raise self._session.writer.lost()
+        self._check(deadline)
         time.sleep(_RETRY_S)

@@ -22,6 +22,9 @@ MEND_AFTER_S = 5.0
 RESTORE_AFTER_S = 20.0
 """For so long a queue must have lacked messages before they are taken for lost: one without a leader seems to lack all,
 and to elect one takes less."""
+SILENT_S = 8.0
+"""A queue that takes no message for so long is left, and another one filled: a broker that died over the making of one
+may leave such a thing behind."""
 _RETRY_S = 0.05
 
 
@@ -68,6 +71,7 @@ class Offers:
     def _fill(self, job: Job, queue: str, tasks: Sequence[str], deadline: float) -> None:
         session = self._session
         name = queue_name(session.namespace, job, queue)
+        began = monotonic()
         while True:
             session.made.add(name)
             session.queues.make_queue(name, deadline)
@@ -79,6 +83,9 @@ class Offers:
             except FabricLost:
                 if monotonic() > deadline:
                     raise
+                if monotonic() - began > SILENT_S:
+                    self._refill(job, queue, deadline)
+                    return
             if job.deleted or job.kept is not None:
                 return
             time.sleep(_RETRY_S)
@@ -105,8 +112,12 @@ class Offers:
         open_tasks = job.open_tasks(queue)
         if leases.unfilled or leases.count().total >= len(open_tasks) or not session.counts_held(deadline):
             return
-        round_ = job.rounds.get(queue, 0) + 1
-        again = Refill(job.incarnation, queue, open_tasks, secrets.token_hex(8), round_)
-        session.say([again], deadline)
         session.to_remove.add(leases.name)
+        self._refill(job, queue, deadline)
+
+    def _refill(self, job: Job, queue: str, deadline: float) -> None:
+        """All open tasks are offered anew, in another queue."""
+        open_tasks, round_ = job.open_tasks(queue), job.rounds.get(queue, 0) + 1
+        again = Refill(job.incarnation, queue, open_tasks, secrets.token_hex(8), round_)
+        self._session.say([again], deadline)
         self._fill_if_ours(job, queue, open_tasks, again.token, deadline)

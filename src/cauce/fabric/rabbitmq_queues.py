@@ -40,7 +40,15 @@ def registry_name(namespace: str) -> str:
 
 
 def stream_name(namespace: str, job: Job, log: str) -> str:
-    return f"{namespace}.{job.incarnation}.{shelf_of(log)}"
+    """The one that is in use, or is to be."""
+    return stream_names(namespace, job, log)[-1]
+
+
+def stream_names(namespace: str, job: Job, log: str) -> list[str]:
+    """That one, and before it those that were made in vain."""
+    shelf = shelf_of(log)
+    tries = range(job.tries.get(shelf, 0) + 1)
+    return [f"{namespace}.{job.incarnation}.{shelf}{f'.{each}' if each else ''}" for each in tries]
 
 
 def queue_name(namespace: str, job: Job, queue: str) -> str:
@@ -59,6 +67,11 @@ def to_sweep(namespace: str, job: Job) -> list[str]:
     kept = set() if job.deleted or job.kept is None else {shelf_of(log) for log in job.kept}
     streams = [stream_name(namespace, job, shelf) for shelf in sorted(job.shelves - kept)]
     return [*streams, *(name for queue in job.offers for name in queue_names(namespace, job, queue))]
+
+
+def in_vain(namespace: str, job: Job) -> list[str]:
+    """Those of its streams that never took a message."""
+    return [name for shelf in sorted(job.shelves) for name in stream_names(namespace, job, shelf)[:-1]]
 
 
 class Queues:

@@ -31,10 +31,21 @@ class Shelves(msgspec.Struct, frozen=True, tag="shelves"):
 
 
 class Made(msgspec.Struct, frozen=True, tag="made"):
-    """The streams are there. To remove one while it is being made is more than some brokers can bear."""
+    """The streams are there and have taken a message: from now on they may be written to. To remove one while it is
+    being made is more than some brokers can bear. `tries` tells which one is meant, where it is not the first."""
 
     incarnation: str
     names: list[str]
+    tries: dict[str, int] = {}
+
+
+class Remake(msgspec.Struct, frozen=True, tag="remake"):
+    """A stream that takes no message, of which nobody has said that it is made: a broker that dies over the making of
+    one may leave such a thing behind. Another one takes its place, under another name."""
+
+    incarnation: str
+    name: str
+    tries: int
 
 
 class Offer(msgspec.Struct, frozen=True, tag="offer"):
@@ -103,6 +114,7 @@ class Standing(msgspec.Struct, frozen=True):
     rounds: dict[str, int]
     finished: dict[str, list[str]]
     kept: list[str] | None
+    tries: dict[str, int] = {}
 
 
 class Renew(msgspec.Struct, frozen=True, tag="renew"):
@@ -113,7 +125,7 @@ class Renew(msgspec.Struct, frozen=True, tag="renew"):
     jobs: list[Standing]
 
 
-OfAJob = Shelves | Made | Offer | Offered | Refill | Finished | Trim | Delete
+OfAJob = Shelves | Made | Remake | Offer | Offered | Refill | Finished | Trim | Delete
 Fact = Create | OfAJob | Swept | Renew
 
 _decoder = msgspec.msgpack.Decoder(list[Fact])
@@ -138,6 +150,8 @@ class Job:
     said_at: int
     shelves: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
+    tries: dict[str, int] = field(default_factory=dict)
+    """By shelf, how many streams were made for it in vain."""
     offers: dict[str, dict[str, str]] = field(default_factory=dict)
     """By queue, the tasks in their order, each with the token of its offer."""
     offered: set[str] = field(default_factory=set)
@@ -179,6 +193,7 @@ class Job:
             self.rounds,
             {queue: sorted(tasks) for queue, tasks in self.finished.items()},
             kept,
+            self.tries,
         )
 
 
@@ -238,7 +253,7 @@ class Registry:
     def _change(self, job: Job, fact: OfAJob) -> Job | None:
         match fact:
             case Made():
-                job.made.update(fact.names)
+                job.made.update(name for name in fact.names if fact.tries.get(name, 0) == job.tries.get(name, 0))
             case Offered():
                 job.offered.add(fact.token)
             case Finished():
@@ -248,6 +263,9 @@ class Registry:
                 return None
             case Shelves():
                 job.shelves.update(fact.names)
+            case Remake():
+                if fact.name not in job.made and fact.tries == job.tries.get(fact.name, 0) + 1:
+                    job.tries[fact.name] = fact.tries
             case Offer() if job.kept is None:
                 self._offer(job, fact)
             case Refill() if job.kept is None and fact.round == job.rounds.get(fact.queue, 0) + 1:
@@ -296,6 +314,7 @@ class Registry:
         known.said_at = offset
         known.shelves.update(fact.shelves)
         known.made.update(fact.made)
+        known.tries.update({name: max(tries, known.tries.get(name, 0)) for name, tries in fact.tries.items()})
         known.offered.update(fact.offered)
         for queue, finished in fact.finished.items():
             known.finish(queue, finished)

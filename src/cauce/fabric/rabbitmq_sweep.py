@@ -12,7 +12,7 @@ from contextlib import suppress
 from time import monotonic
 
 from cauce.errors import FabricLost
-from cauce.fabric.rabbitmq_queues import to_sweep
+from cauce.fabric.rabbitmq_queues import in_vain, to_sweep
 from cauce.fabric.rabbitmq_registry import Delete, Job, Swept, Trim
 from cauce.fabric.rabbitmq_session import Session
 
@@ -56,8 +56,15 @@ class Sweep:
         self._session.queues.remove(names, deadline)
         self._session.to_remove -= set(names)
         self._again.append((monotonic() + SWEEP_AGAIN_S, names))
+        self._remove_in_vain(job, deadline)
         if job.unswept:
             self._session.say([Swept(job.incarnation)], deadline)
+
+    def _remove_in_vain(self, job: Job, deadline: float) -> None:
+        """A broker that does not bring a stream into being may not be rid of it either: that is not waited for."""
+        for name in in_vain(self._session.namespace, job) if job.deleted else ():
+            with suppress(FabricLost):
+                self._session.queues.remove([name], min(deadline, monotonic() + _AT_MOST_S))
 
     def _await_makers(self, job: Job, until: float) -> None:
         while job.under_way and monotonic() < until:
