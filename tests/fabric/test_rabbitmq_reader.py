@@ -111,7 +111,7 @@ def test_damage_is_told_where_it_is_and_what_lies_before_can_be_read(
     second = reader.read("j", "log", first.position, 1)
     assert names([*first.records, *second.records]) == [(0, 0), (0, 1)]
     for _ in range(3):
-        with pytest.raises(CorruptRecord, match="message 2: a message is damaged"):
+        with pytest.raises(CorruptRecord, match="message 3: a message is damaged"):
             reader.read("j", "log", second.position, 1)
 
 
