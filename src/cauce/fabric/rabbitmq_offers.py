@@ -112,8 +112,9 @@ class Offers:
         open_tasks = job.open_tasks(queue)
         if leases.unfilled or leases.count().total >= len(open_tasks) or not session.counts_held(deadline):
             return
-        session.to_remove.add(leases.name)
         self._refill(job, queue, deadline)
+        # Not before: until another one stands in its place, it is the one that is looked at.
+        session.to_remove.add(leases.name)
 
     def _refill(self, job: Job, queue: str, deadline: float) -> None:
         """All open tasks are offered anew, in another queue."""

@@ -18,7 +18,16 @@ from cauce.fabric.rabbitmq_amqp import Connection
 from cauce.fabric.rabbitmq_directory import Directory
 from cauce.fabric.rabbitmq_lease import LeaseQueue
 from cauce.fabric.rabbitmq_link import Link, News
-from cauce.fabric.rabbitmq_queues import Counts, Queues, counts, queue_names, registry_name, stream_name, to_sweep
+from cauce.fabric.rabbitmq_queues import (
+    Counts,
+    Queues,
+    counts,
+    in_vain,
+    queue_names,
+    registry_name,
+    stream_name,
+    to_sweep,
+)
 from cauce.fabric.rabbitmq_registry import Fact, Finished, Job
 from cauce.fabric.rabbitmq_shelf import Shelf
 from cauce.fabric.rabbitmq_subscription import Subscriptions
@@ -166,7 +175,7 @@ class Session:
             for name in gone & self._leases.keys():
                 self._leases.pop(name).close()
             ours = gone & self.made
-            self.made -= ours
+            self.made -= ours.union(in_vain(self.namespace, job))
             self.to_remove |= ours
 
     def _to_each_node(self, broker: Broker, news: News) -> list[Link]:
