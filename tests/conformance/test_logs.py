@@ -8,7 +8,7 @@ import pytest
 
 from cauce.fabric.contract import Fabric, Position
 from cauce.wire.records import Kind, Record, record
-from tests.conformance.worlds import World, data, drain, names
+from tests.conformance.worlds import World, data, drain, names, read_on
 
 
 def test_records_come_back_as_they_were(one: Fabric, other: Fabric) -> None:
@@ -160,10 +160,7 @@ def test_one_sees_at_once_what_one_has_said_and_all_before_it(one: Fabric, other
     for seq in range(20):
         other.append("j", "log", data(1, seq))
         one.append("j", "log", data(0, seq))
-        found: list[Record] = []
-        while (batch := one.read("j", "log", position, 1 << 20)).position != position:
-            found += batch.records
-            position = batch.position
+        found, position = read_on(one, "j", "log", position)
         assert names(found) == [(0, seq), (1, seq)]
 
 
@@ -174,7 +171,18 @@ def test_catching_up_shows_what_others_have_said(one: Fabric, other: Fabric) -> 
         assert other.read("j", "log", {}, 1 << 20).records
     other.catch_up("j", "never-written")
     other.catch_up("unknown", "log")
+    other.catch_up("j")
     assert other.read("j", "never-written", {}, 100).position == {}
+
+
+def test_catching_up_with_several_logs_at_once(one: Fabric, other: Fabric) -> None:
+    logs = ("shelf.a", "shelf.b", "alone", "shelf.never-written", "never-written")
+    for seq in range(20):
+        for log in ("alone", "shelf.b", "shelf.a"):
+            one.append("j", log, data(0, seq))
+        other.catch_up("j", *logs)
+        for log in ("shelf.b", "alone", "shelf.a"):
+            assert len(read_on(other, "j", log, {})[0]) == seq + 1, log
 
 
 def test_what_was_read_once_can_be_read_again(one: Fabric, other: Fabric) -> None:

@@ -121,7 +121,13 @@ def drain(
 ) -> tuple[list[Record], Position]:
     """All there is from a position on, and the position behind it."""
     fabric.catch_up(job, log)
-    at = position or {}
+    return read_on(fabric, job, log, position or {}, limit_bytes)
+
+
+def read_on(
+    fabric: Fabric, job: str, log: str, at: Position, limit_bytes: int = 1 << 20
+) -> tuple[list[Record], Position]:
+    """The same, as far as it is seen already."""
     found: list[Record] = []
     while True:
         batch = fabric.read(job, log, at, limit_bytes)

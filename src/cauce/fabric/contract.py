@@ -74,9 +74,9 @@ class Fabric(Protocol):
     def append_all(self, job: str, sayings: Sequence[Saying]) -> None:
         """Appends to several logs of a job, confirmed together. In each log its records keep their order."""
 
-    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
+    def catch_up(self, job: str | None = None, *logs: str) -> None:
         """What had been confirmed to anybody before this call is seen after it: jobs and manifests, or, where a job
-        and a log are given, the records of that log. For whoever is about to refuse something for being absent."""
+        and logs are given, the records of those logs. For whoever is about to refuse something for being absent."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
         """Some records after a position (at least one, if there is one), without waiting for more."""

@@ -116,7 +116,7 @@ class FilesFabric:
         for log, records in sayings:
             self.append(job, log, records)
 
-    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
+    def catch_up(self, job: str | None = None, *logs: str) -> None:
         """Whoever looks at a folder sees what is in it."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:

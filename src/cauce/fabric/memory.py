@@ -142,7 +142,7 @@ class MemoryFabric:
         for log, records in sayings:
             self.append(job, log, records)
 
-    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
+    def catch_up(self, job: str | None = None, *logs: str) -> None:
         """There is one store, and all look at it."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:

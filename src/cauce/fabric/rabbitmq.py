@@ -80,11 +80,13 @@ class RabbitFabric:
             check_name("log", log)
         self._open.logs.append(check_name("job", job), sayings, self._deadline())
 
-    def catch_up(self, job: str | None = None, log: str | None = None) -> None:
-        if job is None or log is None:
+    def catch_up(self, job: str | None = None, *logs: str) -> None:
+        if job is None:
             self._open.session.catch_up(self._deadline())
         else:
-            self._open.logs.catch_up(check_name("job", job), check_name("log", log), self._deadline())
+            for log in logs:
+                check_name("log", log)
+            self._open.logs.catch_up(check_name("job", job), logs, self._deadline())
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
         check_name("log", log)

@@ -53,17 +53,18 @@ class Logs:
             limit_bytes,
             deadline,
             alive=lambda: session.find(name) is job and job.takes(log),
-            remind=lambda: self._remind(job, log, deadline),
+            remind=lambda: self._remind(job, [log], deadline),
         )
 
-    def catch_up(self, name: str, log: str, deadline: float) -> None:
-        """Says something in the log's stream: whoever has read that has read all that was confirmed before."""
+    def catch_up(self, name: str, logs: Sequence[str], deadline: float) -> None:
+        """Says something in the logs' streams: whoever has read that has read all that was confirmed before."""
         session = self._session
         job = session.find_surely(name, deadline)
-        if job is not None and not self._is_there(job, log):
+        if job is None:
+            return
+        if not all(self._is_there(job, log) for log in logs):
             session.catch_up(deadline)
-        if job is not None and self._is_there(job, log):
-            self._remind(job, log, deadline)
+        self._remind(job, [log for log in logs if self._is_there(job, log)], deadline)
 
     def _is_there(self, job: Job, log: str) -> bool:
         return job.takes(log) and shelf_of(log) in job.made
@@ -147,19 +148,28 @@ class Logs:
             self._make(job, wanted, deadline)
             self._pause(deadline)
 
-    def _remind(self, job: Job, log: str, deadline: float) -> None:
+    def _remind(self, job: Job, logs: Sequence[str], deadline: float) -> None:
+        """Says something in each of the streams these logs are in."""
         session = self._session
-        stream = stream_name(session.namespace, job, log)
-        while job.takes(log):
-            seq = session.writer.next_seq
+        while logs := [log for log in logs if job.takes(log)]:
+            streams = {log: stream_name(session.namespace, job, log) for log in logs}
+            said: dict[str, int] = {}
+            letters: list[Letter] = []
+            for stream in dict.fromkeys(streams.values()):
+                said[stream] = session.writer.next_seq
+                letters.append((stream, session.writer.note()))
             try:
-                if not session.writer.publish([(stream, session.writer.note())], deadline):
-                    session.shelf(job, log).said(log, seq)
-                    return
+                returned = session.writer.publish(letters, deadline)
             except FabricLost:
                 self._pause(deadline)
-            else:
-                self._make_if_wanted(job, [log], deadline)
+                continue
+            absent = {letters[index][0] for index in returned}
+            for log, stream in streams.items():
+                if stream not in absent:
+                    session.shelf(job, log).said(log, said[stream])
+            logs = [log for log, stream in streams.items() if stream in absent]
+            if logs:
+                self._make_if_wanted(job, logs, deadline)
 
     def _pause(self, deadline: float) -> None:
         """Before another attempt; raises if there is no time for one."""

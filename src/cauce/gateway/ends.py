@@ -34,11 +34,15 @@ class _Day:
         self.home = f"{SERVICE}-{day}"
         self.stones: dict[tuple[str, str], Tombstone] = {}
         self._position: Position = {}
+        self._caught_up = False
 
     def advance(self, fabric: Fabric) -> None:
+        if not self._caught_up:
+            fabric.catch_up(self.home, _LOG)
         while True:
             batch = fabric.read(self.home, _LOG, self._position, _READ_BYTES)
             if batch.position == self._position:
+                self._caught_up = True
                 return
             self._position = batch.position
             for each in batch.records:

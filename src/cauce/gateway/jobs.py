@@ -140,6 +140,7 @@ class Jobs:
                 return self._statuses.of_unplanned(owner, job, standing), False
             if not _same(view.manifest, wanted):
                 raise _otherwise(job)
+            view.caught_up |= created
             self._refresh(view)
             if view.state not in ENDED:
                 offer_tasks(self._fabric, name, view.topology)
@@ -404,6 +405,8 @@ class Jobs:
                 raise NoSuchQuery(f"job {job} has no query {query[:80]!r}; it has {', '.join(view.answers)}")
             self._refresh(view)
             if not answer.names.complete:
+                self._refresh(view, surely=True)
+            if not answer.names.complete:
                 raise self._too_early(view, job, f"the answer of {query}")
 
         def pages() -> Iterator[pl.DataFrame]:
@@ -427,7 +430,7 @@ class Jobs:
                 return log.frame(self._fabric, view.name, found)
 
             taken, behind = take(heights, frame, place, limit)
-            complete = all(log.names.complete for log in view.reports.values())
+            complete = view.all_read
             at_end = (complete or view.state in ENDED) and behind.number >= len(places)
             rows = pl.concat([pl.DataFrame(schema=REJECT_SCHEMA), *taken])
             return RejectPage(rows, None if at_end else str(behind), complete, sum(heights))
@@ -437,7 +440,9 @@ class Jobs:
         with self._reaching():
             view = self._open(owner, job)
             self._refresh(view)
-            if not all(log.names.complete for log in view.reports.values()):
+            if not view.all_read:
+                self._refresh(view, surely=True)
+            if not view.all_read:
                 raise self._too_early(view, job, "the list of rejects")
         # Within a file they are in order already, whatever else was read in between.
         places = sorted(_rejects_in_order(view), key=lambda each: each[1].file)
@@ -565,11 +570,15 @@ class Jobs:
             raise no_such_job(job)
         return stone
 
-    def _refresh(self, view: JobView) -> None:
-        """Reads on, and notes the end of the job if this is the first to see it."""
+    def _refresh(self, view: JobView, *, surely: bool = False) -> None:
+        """Reads on, and notes the end of the job if this is the first to see it. A job that is new to us is seen as it
+        stands: another gateway may have told more of it already."""
         if view.settled:
             return
-        view.refresh(self._fabric)
+        if surely or not view.caught_up:
+            view.catch_up(self._fabric)
+        else:
+            view.refresh(self._fabric)
         ending = view.end.ending
         if ending is None and view.complete:
             ending = Ending("done")

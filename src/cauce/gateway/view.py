@@ -178,6 +178,8 @@ class JobView:
         self.reports = {name: ReportLog(self.topology, table) for name, table in self.tables.items()}
         self.answers = {query: AnswerLog(self.topology, query) for query in plan.results}
         self.settled = False
+        self.caught_up = False
+        """Whether it was ever seen as it stood. Before that, what it lacks may only not have been read yet."""
         self.trims = 0
         self.history = History()
         """What workers said of their tasks, read on only when somebody looks."""
@@ -204,11 +206,11 @@ class JobView:
                 raise
 
     def catch_up(self, fabric: Fabric) -> None:
-        """All that had been said of its answers before this call is seen after it."""
-        for log in (*self.reports.values(), *self.answers.values()):
-            if not log.names.complete:
-                fabric.catch_up(self.name, log.log)
+        """All that had been said of it before this call is seen after it."""
+        numbered = [log.log for log in (*self.reports.values(), *self.answers.values()) if not log.names.complete]
+        fabric.catch_up(self.name, JOB_LOG, *(each.log for each in self.receipts.values()), *numbered)
         self.refresh(fabric)
+        self.caught_up = True
 
     def note(self, fabric: Fabric, ending: Ending) -> None:
         fabric.append(self.name, JOB_LOG, [ending.dump(CLIENT)])
@@ -225,6 +227,11 @@ class JobView:
     @property
     def names(self) -> list[Names]:
         return [log.names for log in (*self.answers.values(), *self.reports.values())]
+
+    @property
+    def all_read(self) -> bool:
+        """Whether all reports are there, and so all rejects."""
+        return all(log.names.complete for log in self.reports.values())
 
     @property
     def complete(self) -> bool:
