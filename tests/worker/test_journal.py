@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from cauce.errors import JobFailed
 from cauce.fabric.memory import MemoryFabric, NoFaults, Store
+from cauce.wire.records import Record
 from cauce.worker.journal import Journal, Past, give_up_if_lethal
 
 
@@ -89,16 +92,55 @@ def test_a_journal_that_is_off_notes_nothing() -> None:
     assert off.past() == Past()
 
 
-def test_work_that_has_killed_three_workers_is_given_up(journal: Journal) -> None:
-    for _ in range(3):
-        journal.began(4)
+@pytest.fixture
+def journals() -> list[Journal]:
+    """Of workers that had the task one after another."""
+    fabric = MemoryFabric()
+    fabric.create_job("j", b"")
+    return [Journal(fabric, "j", "journal-1", 1) for _ in range(4)]
+
+
+def test_work_that_has_killed_three_workers_is_given_up(journals: list[Journal]) -> None:
+    *dead, journal = journals
+    for each in dead:
+        each.began(4)
     with pytest.raises(JobFailed, match="part 4 has killed its worker 3 times"):
         give_up_if_lethal(known(journal), 4, 3, "part 4")
     give_up_if_lethal(known(journal), 5, 3, "part 5")
 
 
-def test_work_that_was_done_in_the_end_is_not_blamed(journal: Journal) -> None:
-    for _ in range(3):
-        journal.began(4)
-    journal.done(4, {}, None)
-    give_up_if_lethal(known(journal), 4, 3, "part 4")
+def test_work_that_was_done_in_the_end_is_not_blamed(journals: list[Journal]) -> None:
+    for each in journals:
+        each.began(4)
+    journals[0].done(4, {}, None)
+    give_up_if_lethal(known(journals[0]), 4, 3, "part 4")
+
+
+def test_work_that_its_worker_broke_off_and_survived_is_not_blamed(journals: list[Journal]) -> None:
+    one, two, three, journal = journals
+    for each in (one, two, three):
+        each.began(4)
+    two.break_off()
+    assert known(journal).begun == {4: 2}
+    two.break_off()
+    three.began(4)
+    assert known(journal).begun == {4: 2}, "said twice, or begun again by who is at it"
+    two.began(4)
+    assert known(journal).begun == {4: 3}
+    journal.break_off()
+    assert known(journal).begun == {4: 3}, "nothing was under way"
+
+
+def test_a_record_that_came_twice_counts_once() -> None:
+    fabric = Stuttering()
+    fabric.create_job("j", b"")
+    journal = Journal(fabric, "j", "journal-1", 1)
+    journal.began(4)
+    assert known(journal).begun == {4: 1}
+    journal.break_off()
+    assert known(journal).begun == {}
+
+
+class Stuttering(MemoryFabric):
+    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+        super().append(job, log, [*records, *records])

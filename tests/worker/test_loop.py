@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cauce.errors import JobFailed
-from cauce.fabric.memory import MemoryFabric, Store
+from cauce.errors import FabricLost, JobFailed
+from cauce.fabric.memory import MemoryFabric, NoFaults, Store
 from cauce.plan import INTEGER, TEXT, Dataset, Integer, Relation, Table, Text, count
 from cauce.plan.physical import Plan
 from cauce.wire.manifest import Manifest
@@ -103,6 +103,32 @@ def test_a_job_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
     assert cluster.rows("good") == [("tea", 5)]
     with pytest.raises(JobFailed, match=r"scan sales, lane 0.*a query divides by zero"):
         cluster.done("bad")
+
+
+class Failing(NoFaults):
+    """Loses what is said to some logs, for a while."""
+
+    def __init__(self, times: int, *logs: str) -> None:
+        self.times = times
+        self._logs = logs
+
+    def before(self, step: str, where: str) -> None:
+        if step == "append" and self.times > 0 and any(log in where for log in self._logs):
+            self.times -= 1
+            raise FabricLost(f"{where} is not confirmed")
+
+
+@pytest.mark.parametrize("logs", [("edge",), ("edge", "journal"), ("home",)])
+def test_what_the_fabric_failed_is_not_blamed_for_deaths(tmp_path: Path, logs: tuple[str, ...]) -> None:
+    cluster = Cluster()
+    cluster.add("j", shop(tmp_path / "j", 20))
+    faults = Failing(30, *logs)
+    worker = Worker(MemoryFabric(cluster.store, faults), plans=cluster.plans)
+    for _ in range(1_000):
+        worker.step()
+    assert not faults.times
+    run_until(worker, cluster, "j")
+    assert cluster.rows("j") == [("tea", 20)]
 
 
 def test_nobody_works_on_a_job_that_has_ended(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ folder that the environment names."""
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -71,4 +72,6 @@ class Metrics:
 def forget_process(pid: int) -> None:
     """What a dead gateway had open is not open any more; what it counted stays counted."""
     if FOLDER_VARIABLE in os.environ:
-        mark_process_dead(pid)  # type: ignore[no-untyped-call]
+        # Another doctor may be at the same, or the service is being taken down.
+        with suppress(FileNotFoundError):
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -31,6 +31,8 @@ class Kind(IntEnum):
     SNAPSHOT = 5
     STATE = 6
     """In a job's own log: its end, and why."""
+    BROKEN_OFF = 7
+    """In a journal: work on `seq` was broken off by a worker that lives on."""
 
 
 _KINDS = frozenset(Kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -16,14 +18,22 @@ _READ_BYTES = 1 << 26
 
 @dataclass
 class Past:
-    """What the journal says: which numbers are done, how often each was begun, how far the input was read with
-    the last one done, how many there are in all if that was seen by then, and the last snapshot."""
+    """What the journal says: which numbers are done, how often each was begun and not broken off by who had begun it,
+    how far the input was read with the last one done, how many there are in all if that was seen by then, and the last
+    snapshot."""
 
     done: set[int] = field(default_factory=set)
     begun: dict[int, int] = field(default_factory=dict)
     position: Position = field(default_factory=dict)
     count: int | None = None
     snapshot: bytes | None = None
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """`which` tells one beginning from another: a record may be in the log twice."""
+
+    which: str
+    life: str | None = None
 
 
 class _Done(msgspec.Struct, frozen=True):
@@ -34,14 +44,20 @@ class _Done(msgspec.Struct, frozen=True):
     seen: Position = {}
 
 
-def past_of(records: Iterable[Record], life: bytes | None = None) -> Past:
+def past_of(records: Iterable[Record], life: str | None = None) -> Past:
     """Of what was begun, only what was begun in this life counts, if one is given: a run that was killed as a whole
     blames nobody."""
     past = Past()
+    begun: dict[str, int] = {}
+    broken_off: set[str] = set()
     for each in records:
         match each.kind:
-            case Kind.BEGAN if life is None or each.body == life:
-                past.begun[each.seq] = past.begun.get(each.seq, 0) + 1
+            case Kind.BEGAN:
+                noted_begun = msgspec.json.decode(each.body, type=_Begun)
+                if life is None or noted_begun.life == life:
+                    begun[noted_begun.which] = each.seq
+            case Kind.BROKEN_OFF:
+                broken_off.add(msgspec.json.decode(each.body, type=_Begun).which)
             case Kind.DONE:
                 past.done.add(each.seq)
                 noted = msgspec.json.decode(each.body, type=_Done)
@@ -49,6 +65,7 @@ def past_of(records: Iterable[Record], life: bytes | None = None) -> Past:
                 past.count = past.count if noted.count is None else noted.count
             case Kind.SNAPSHOT:
                 past.snapshot = each.body
+    past.begun = dict(Counter(seq for which, seq in begun.items() if which not in broken_off))
     return past
 
 
@@ -73,7 +90,8 @@ class Journal:
     def __init__(
         self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True, life: str | None = None
     ) -> None:
-        self._life = None if life is None else life.encode()
+        self._life = life
+        self._under_way: tuple[int, bytes] | None = None
         self._fabric = fabric
         self._seen: Position = {}
         self._on = on
@@ -102,10 +120,22 @@ class Journal:
         return past_of(records, self._life)
 
     def began(self, seq: int) -> None:
-        self._append(Kind.BEGAN, seq, self._life or b"")
+        """What was begun and is neither done nor broken off when another looks has killed its worker."""
+        if self._under_way is not None and self._under_way[0] == seq:
+            return
+        which = msgspec.json.encode(_Begun(secrets.token_hex(8), self._life))
+        self._under_way = (seq, which)
+        self._append(Kind.BEGAN, seq, which)
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
         self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count, self._seen)))
+        self._under_way = None
+
+    def break_off(self) -> None:
+        """Says that we live on, if anything is under way."""
+        if self._under_way is not None:
+            self._append(Kind.BROKEN_OFF, *self._under_way)
+            self._under_way = None
 
     def snapshot(self, body: bytes) -> None:
         self._append(Kind.SNAPSHOT, 0, body)

@@ -110,6 +110,8 @@ class Worker:
         self.steps = 0
         """Of tasks, since the beginning: that it grows shows that the loop turns."""
         self._moved = False
+        self._broken_off: list[Task] = []
+        """Tasks that the fabric failed. It is to be told before we take others that it was not they that failed us."""
         self._held_buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def step(self) -> bool:
@@ -122,6 +124,7 @@ class Worker:
                 return True
         moved, self._moved = self._moved, False
         self._look()
+        self._tell_broken_off()
         if self._stats is not None:
             self._stats.say_due()
         if moved:
@@ -159,6 +162,7 @@ class Worker:
         if held.lease.lost:
             # Somebody else may be at it: what we say would be the same, but the work is theirs.
             job.held[queue].remove(held)
+            self._broken_off.append(held.task)
             return True
         try:
             outcome = self._step(job, held.task)
@@ -171,6 +175,7 @@ class Worker:
         except FabricLost:
             # Whether it was said is not known: whoever takes the lease next says it again.
             job.held[queue].remove(held)
+            self._broken_off.append(held.task)
             held.lease.give_back()
             return True
         except CauceError as problem:
@@ -251,6 +256,14 @@ class Worker:
             return
         context = JobContext(self._fabric, name, topology, self._buffer, self._limits)
         self._jobs[name] = _Job(manifest, context, position=position)
+
+    def _tell_broken_off(self) -> None:
+        while self._broken_off:
+            try:
+                self._broken_off[0].journal.break_off()
+            except FabricLost:
+                return
+            self._broken_off.pop(0)
 
     def _shed(self) -> None:
         """With work at hand, lets go of what others could be doing."""
