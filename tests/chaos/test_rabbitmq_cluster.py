@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,14 @@ class World:
     nodes: Nodes
     service: Running
     namespace: str
+    timers: list[threading.Timer] = field(default_factory=list)
+
+    def later(self, after_s: float, do: Callable[[], None]) -> threading.Timer:
+        """Before the next test has the nodes it is done."""
+        timer = threading.Timer(after_s, do)
+        timer.start()
+        self.timers.append(timer)
+        return timer
 
     def kill_workers(self) -> None:
         workers = self.service.children("cauce worker")
@@ -85,7 +93,7 @@ def with_gateway(world: World) -> None:
 def pause_node(name: str) -> Fault:
     def strike(world: World) -> None:
         world.nodes.pause(name)
-        threading.Timer(PAUSE_S, world.nodes.resume, (name,)).start()
+        world.later(PAUSE_S, lambda: world.nodes.resume(name))
 
     return strike
 
@@ -135,8 +143,7 @@ def alarm(raised: list[str], lowered: list[str]) -> Fault:
             for name in world.nodes.names:
                 world.nodes.ctl(name, *lowered)
 
-        timer = threading.Timer(ALARM_S, lower)
-        timer.start()
+        timer = world.later(ALARM_S, lower)
         until("an alarm", lambda: "resource_limit" in world.nodes.ctl("r1", "eval", "rabbit_alarm:get_alarms()."))
         assert timer.is_alive(), "the alarm was over before anything could be sent"
 
@@ -153,7 +160,7 @@ def take_leases_away(world: World) -> None:
         for name in world.nodes.names:
             world.nodes.ctl(name, "eval", set_timeout.format(1_800_000))
 
-    threading.Timer(10.0, restore).start()
+    world.later(10.0, restore)
 
 
 FAULTS: dict[str, Fault] = {
@@ -182,7 +189,10 @@ def world(fragile_cluster: Nodes, tmp_path: Path) -> Iterator[World]:
     namespace = f"faults-{os.getpid()}-{time.monotonic_ns()}"
     address = f"{fragile_cluster.address}?namespace={namespace}"
     with Running(tmp_path, "serve", "--workers", "2", "--gateways", "2", "--fabric", address) as service:
-        yield World(fragile_cluster, service, namespace)
+        made = World(fragile_cluster, service, namespace)
+        yield made
+    for timer in made.timers:
+        timer.join()
 
 
 IN_EVERY_ROUND = ("kill node r1", "kill both workers and node r2")

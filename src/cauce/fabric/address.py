@@ -24,6 +24,10 @@ _SECRET = re.compile(r"(://[^:/@]*):.*@", re.DOTALL)
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:\[\]@/?#]+)(?::(?P<port>\d{1,5}))?")
 
 
+Server = tuple[str, int]
+"""A host and its port."""
+
+
 @dataclass(frozen=True)
 class Tls:
     """Files in PEM form. Without `cafile` the authorities are those of the system."""
@@ -37,7 +41,7 @@ class Tls:
 class Broker:
     """A RabbitMQ cluster, as an address names it."""
 
-    servers: tuple[tuple[str, int], ...]
+    servers: tuple[Server, ...]
     user: str = "guest"
     password: str = field(default="guest", repr=False)
     vhost: str = "/"

@@ -19,7 +19,7 @@ from amqp import spec
 from amqp.exceptions import error_for_code
 
 from cauce.broker.facts import Tuning
-from cauce.fabric.address import Broker, Tls
+from cauce.fabric.address import Broker, Server, Tls
 from cauce.fabric.rabbitmq_transport import PlainTransport, TlsTransport
 
 HEARTBEAT_S = 5
@@ -84,7 +84,8 @@ class Connection(amqp.Connection):  # type: ignore[misc]
     # The library leaves out why the broker blocks.
     _METHODS = {**amqp.Connection._METHODS, spec.Connection.Blocked: spec.method(spec.Connection.Blocked, "s")}  # noqa: RUF012
 
-    def __init__(self, broker: Broker, server: tuple[str, int], name: str) -> None:
+    def __init__(self, broker: Broker, server: Server, name: str) -> None:
+        self.server = server
         host, port = server
         super().__init__(
             host=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",

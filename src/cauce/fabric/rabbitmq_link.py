@@ -21,6 +21,7 @@ import amqp
 
 from cauce.errors import CauceError, FabricError, FabricLost
 from cauce.fabric.address import Broker
+from cauce.fabric.rabbitmq_agreement import Agreement, Apart
 from cauce.fabric.rabbitmq_amqp import ERRORS, TICK_S, Connection
 from cauce.fabric.rabbitmq_rights import refused
 
@@ -72,8 +73,9 @@ class _Command(Generic[T]):
 
 
 class Link:
-    def __init__(self, broker: Broker, name: str, news: News) -> None:
+    def __init__(self, broker: Broker, name: str, news: News, agreement: Agreement | None = None) -> None:
         self._broker = broker
+        self._agreement = agreement
         self._name = name
         self._news = news
         self._servers = cycle(random.sample(broker.servers, len(broker.servers)))
@@ -170,6 +172,8 @@ class Link:
                 f"RabbitMQ at {self._broker} does not let user {self._broker.user!r} into vhost "
                 f"{self._broker.vhost!r}{why}: check the user, the password and the vhost of the address"
             )
+        if isinstance(trouble, Apart):
+            return FabricLost(f"RabbitMQ at {self._broker} is no whole cluster{why}")
         return FabricLost(
             f"RabbitMQ at {self._broker} does not answer{why}: see that it runs and can be reached from here"
         )
@@ -221,6 +225,8 @@ class Link:
             connection = self._latest = Connection(self._broker, next(self._servers), self._name)
             try:
                 connection.connect()
+                if self._agreement is not None:
+                    self._agreement.check(connection)
             except ERRORS as problem:
                 self._trouble = problem
                 _collect(connection)
@@ -257,6 +263,8 @@ class Link:
         finally:
             self._down_since = monotonic()
             self._connection = None
+            if self._agreement is not None:
+                self._agreement.doubt(connection.server)
             _collect(connection)
             for tell in self.on_broken:
                 tell()

@@ -14,6 +14,7 @@ from functools import partial
 from time import monotonic
 
 from cauce.fabric.address import Broker
+from cauce.fabric.rabbitmq_agreement import Agreement
 from cauce.fabric.rabbitmq_amqp import Connection
 from cauce.fabric.rabbitmq_directory import Directory
 from cauce.fabric.rabbitmq_lease import LeaseQueue
@@ -61,15 +62,17 @@ class _Book:
 class Session:
     def __init__(self, broker: Broker, deadline: float, patience_s: float) -> None:
         self.news = news = News()
+        agreement = Agreement(broker)
         self.namespace = broker.namespace
         self.patience_s = patience_s
         self._publishing, self._reading, self._holding = self._links = tuple(
-            Link(broker, f"cauce {os.getpid()} {role}", news) for role in ("publishing", "reading", "holding")
+            Link(broker, f"cauce {os.getpid()} {role}", news, agreement)
+            for role in ("publishing", "reading", "holding")
         )
         self.queues = Queues(self._reading)
         self.writer = Writer(self._publishing)
         self._to_nodes: list[Link] = []
-        self._family = Subscriptions(self._reading, news, lambda: self._to_each_node(broker, news))
+        self._family = Subscriptions(self._reading, news, lambda: self._to_each_node(broker, news, agreement))
         self.directory = Directory(registry_name(self.namespace), self.writer, self._family, self.queues)
         self._shelves: dict[str, Shelf] = {}
         self._leases: dict[str, LeaseQueue] = {}
@@ -178,10 +181,10 @@ class Session:
             self.made -= ours.union(in_vain(self.namespace, job))
             self.to_remove |= ours
 
-    def _to_each_node(self, broker: Broker, news: News) -> list[Link]:
+    def _to_each_node(self, broker: Broker, news: News, agreement: Agreement) -> list[Link]:
         for server in broker.servers if len(broker.servers) > 1 else ():
             name = f"cauce {os.getpid()} reading {server[0]}:{server[1]}"
-            self._to_nodes.append(Link(replace(broker, servers=(server,)), name, news))
+            self._to_nodes.append(Link(replace(broker, servers=(server,)), name, news, agreement))
         return self._to_nodes
 
     def close(self) -> None:
