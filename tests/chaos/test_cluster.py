@@ -4,6 +4,7 @@ under way ends with exact answers."""
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.service.conftest import Case, case  # noqa: F401  (a fixture)
 from tests.service.running import until
 
 pytestmark = pytest.mark.slow
+STILL_S = 30.0
 
 
 def others(cluster: Cluster, leader: str) -> list[str]:
@@ -137,6 +139,28 @@ def test_who_is_stopped_by_a_signal_is_replaced(tmp_path: Path, case: Case, role
         assert not Path(f"/proc/{victims[0].pid}").exists(), "it is not left to wake up"
         assert "stopped by a signal" in cluster.until_told("died", name).why
         sending.finish()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
+@pytest.mark.parametrize("role", ["leader", "worker", "gateway"])
+def test_thirty_seconds_of_standing_still(tmp_path: Path, case: Case, role: str, fabric: list[str]) -> None:  # noqa: F811
+    """Nobody ends who was stopped: it wakes up among those that went on."""
+    with Cluster(tmp_path, "--timing", "paused=1000", *fabric) as cluster:
+        cluster.until_well()
+        sending = Sending(cluster, case)
+        sending.until_under_way()
+        name = {"leader": cluster.leader(), "worker": "worker-1", "gateway": "gateway-1"}[role]
+        (stopped,) = cluster.kill([name], signal.SIGSTOP)
+        time.sleep(STILL_S)
+        if role == "leader":
+            assert cluster.leader() not in ("", name)
+        cluster.kill([name], signal.SIGCONT)
+        cluster.until_well()
+        sending.finish()
+        assert cluster.alive()[name].pid == stopped.pid
+        assert cluster.told("restarted", name) == []
+        cluster.until_told("paused", name)
 
 
 def test_a_leader_that_wakes_up_follows_the_next_one(tmp_path: Path, case: Case) -> None:  # noqa: F811

@@ -1,10 +1,14 @@
-"""Two hosts with a doctor each, cut off from each other: two leaders at once, exact answers, and one leader again."""
+"""Two hosts with a doctor each, cut off from each other, or one of them frozen: exact answers, one leader again, one of
+each process."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +28,7 @@ from tests.service.running import Piece, pieces_of, until
 pytestmark = pytest.mark.soak
 PORT, HTTP = 7410, 8080
 AWAY_S = 60.0
+STILL_S = 30.0
 
 
 class TwoHosts:
@@ -121,38 +126,72 @@ def two_hosts(folder: Path) -> Iterator[TwoHosts]:
             both.end()
 
 
+def begin(both: TwoHosts, job: str, pieces: list[Piece]) -> None:
+    """One of each on both hosts, and half of a job."""
+    counts = {count_key(role, label): "1" for role in ("doctor", "worker", "gateway") for label in "ab"}
+    both.wish({**counts, RUNNING: "yes"})
+    for label in "ab":
+        names = {f"{role}-1@{label}" for role in ("doctor", "worker", "gateway")}
+        until(f"all of {label}", lambda label=label, names=names: both.alive(label).keys() == names)
+    until("one leader", lambda: both.leader("a") == both.leader("b") != "")
+    both.create("a", job)
+    both.send("a", job, pieces[: len(pieces) // 2])
+
+
+def finish(both: TwoHosts, job: str, case: Case) -> None:  # noqa: F811
+    """One leader, one of each, and the oracle's answers from both hosts. Who was replaced has left by itself."""
+    until("one leader again", lambda: both.leader("a") == both.leader("b") != "", AWAY_S)
+    until("one of each again", lambda: workers(both, "a") + workers(both, "b") == 2, AWAY_S)
+    until("the end of the job", lambda: both.asked("a", f"/v1/jobs/{job}").get("state") == "done", AWAY_S)
+    for query in QUERIES:
+        assert both.result("a", job, query) == case.wanted[query]
+        assert both.result("b", job, query) == case.wanted[query]
+    said = "".join(path.read_text() for label in "ab" for path in both.homes[label].logs.glob("worker*.log"))
+    assert "has taken the place of" in said, "an old incarnation is told, and leaves by itself"
+
+
 def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> None:  # noqa: F811
     require_namespaces()
     pieces = pieces_of("books", case.data, 2**16, QUERIES)
     with two_hosts(tmp_path) as both:
-        counts = {count_key(role, label): "1" for role in ("doctor", "worker", "gateway") for label in "ab"}
-        both.wish({**counts, RUNNING: "yes"})
-        for label in "ab":
-            names = {f"{role}-1@{label}" for role in ("doctor", "worker", "gateway")}
-            until(f"all of {label}", lambda label=label, names=names: both.alive(label).keys() == names)
-        until("one leader", lambda: both.leader("a") == both.leader("b") != "")
-        both.create("a", "split")
-        both.send("a", "split", pieces[: len(pieces) // 2])
+        begin(both, "split", pieces)
         before = {label: both.alive(label) for label in "ab"}
         both.network.split()
         until("two leaders", lambda: {both.leader(label) for label in "ab"} == {"doctor-1@a", "doctor-1@b"}, AWAY_S)
         # Neither side knows whether the other's worker lives: each starts its own.
-        until("both workers twice", lambda: all(_workers(both, label) == 2 for label in "ab"), AWAY_S)
+        until("both workers twice", lambda: all(workers(both, label) == 2 for label in "ab"), AWAY_S)
         both.send("b", "split", pieces[len(pieces) // 2 :])
         both.complete("b", "split", pieces)
         both.network.heal()
-        until("one leader again", lambda: both.leader("a") == both.leader("b") != "", AWAY_S)
-        until("one of each again", lambda: _workers(both, "a") + _workers(both, "b") == 2, AWAY_S)
-        until("the end of the job", lambda: both.asked("a", "/v1/jobs/split").get("state") == "done", AWAY_S)
-        for query in QUERIES:
-            assert both.result("a", "split", query) == case.wanted[query]
-            assert both.result("b", "split", query) == case.wanted[query]
+        finish(both, "split", case)
         for label in "ab":
             same = {f"doctor-1@{label}", f"gateway-1@{label}"}
             assert all(both.alive(label)[name].pid == before[label][name].pid for name in same)
-        said = "".join(path.read_text() for label in "ab" for path in both.homes[label].logs.glob("worker*.log"))
-        assert "has taken the place of" in said, "an old incarnation is told, and leaves by itself"
 
 
-def _workers(both: TwoHosts, label: str) -> int:
+@pytest.mark.parametrize("frozen", ["a", "b"])
+def test_a_host_that_stood_still_for_30_s(tmp_path: Path, case: Case, frozen: str) -> None:  # noqa: F811
+    """The leader is on one of the two: each is tried."""
+    require_namespaces()
+    pieces = pieces_of("books", case.data, 2**16, QUERIES)
+    other = "b" if frozen == "a" else "a"
+    with two_hosts(tmp_path) as both:
+        begin(both, "still", pieces)
+        stopped = both.alive(frozen)
+        for each in stopped.values():
+            os.kill(each.pid, signal.SIGSTOP)
+        since = time.monotonic()
+        until("its worker elsewhere", lambda: workers(both, other) == 2, AWAY_S)
+        both.send(other, "still", pieces[len(pieces) // 2 :])
+        both.complete(other, "still", pieces)
+        time.sleep(max(since + STILL_S - time.monotonic(), 0))
+        for each in stopped.values():
+            os.kill(each.pid, signal.SIGCONT)
+        finish(both, "still", case)
+        until("the old worker's leaving", lambda: not Path(f"/proc/{stopped[f'worker-1@{frozen}'].pid}").exists())
+        for name in (f"doctor-1@{frozen}", f"gateway-1@{frozen}"):
+            assert both.alive(frozen)[name].pid == stopped[name].pid
+
+
+def workers(both: TwoHosts, label: str) -> int:
     return sum(name.startswith("worker-") for name in both.alive(label))
