@@ -50,6 +50,10 @@ class Cluster:
         with Asker(self.home.cluster()) as asker:
             return asker.view()
 
+    def states(self) -> dict[str, str]:
+        view = self.view()
+        return {} if view is None else {row.name: row.state for row in view.rows}
+
     def leader(self) -> str:
         view = self.view()
         return view.leader if view is not None and view.leads else ""
