@@ -100,7 +100,7 @@ def test_history_has_a_row_for_each_stage_and_is_kept_with_the_job(world: World,
     graph = later.graph(OWNER, JOB)
     assert len(graph.history.busy) == len(graph.stages)
     assert max(max(row, default=0.0) for row in graph.history.busy) > 0
-    assert STATS_LOG in later._open(OWNER, JOB).kept_logs()
+    assert STATS_LOG in later._views.open(OWNER, JOB).kept_logs()
 
 
 def test_the_sentence_is_the_one_of_why(world: World, sent: Sent) -> None:

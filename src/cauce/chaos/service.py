@@ -37,6 +37,7 @@ PAUSE_S = (0.5, 15.0)
 KILL, PAIR, DOCTORS, ALL, PAUSE = "kill", "two at once", "all doctors but one", "all but one", "pause"
 NODE = "kill a broker's node"
 KINDS = ((KILL, 10), (PAUSE, 4), (PAIR, 3), (DOCTORS, 1), (ALL, 1))
+NO_ANSWER = ("unreachable", "unavailable")
 Tell = Callable[[str, str], None]
 
 
@@ -47,6 +48,8 @@ class Tally:
     tell: Tell
     jobs: int = 0
     answers: int = 0
+    returns: int = 0
+    """How often a client had no answer for so long that it gave up, and came again for the same job."""
     problems: list[str] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
@@ -137,7 +140,7 @@ class Clients:
                 job = f"{name}-{dataset}-{stamp}-{turn}"
                 self._at[name] = job
                 try:
-                    kept.append(self._ask(service, name, dataset, job))
+                    kept.append(self._ask_in_the_end(service, name, dataset, job))
                     while len(kept) > KEPT_JOBS:
                         kept.pop(0).cancel()
                 except CauceError as problem:
@@ -145,6 +148,17 @@ class Clients:
                         return
                     self.tally.complain(f"{name}: {job}: {problem}")
                 del self._at[name]
+
+    def _ask_in_the_end(self, service: Service, name: str, dataset: str, job: str) -> Job:
+        """A client whose patience is over does what it is told: it runs the same again."""
+        while True:
+            try:
+                return self._ask(service, name, dataset, job)
+            except CauceError as problem:
+                if problem.code not in NO_ANSWER or (self.over.is_set() and not self._finishing):
+                    raise
+                self.tally.returns += 1
+                self.tally.say(f"{name}: {job}: {problem}; it comes again", "yellow")
 
     def _ask(self, service: Service, name: str, dataset: str, job: str) -> Job:
         started = time.monotonic()

@@ -18,6 +18,7 @@ from cauce.errors import JobFailed, UsageError
 
 ENDED = ("done", "cancelled")
 FINISH_S = 180.0
+END_S, LOOK_AGAIN_S = 30.0, 0.5
 PART_BYTES = 2**16
 PATIENT = ["--port", "0", "--attempts", "100000", "--timing", "park_deaths=100000"]
 """Deaths are our doing: no part and no process is to blame for them."""
@@ -62,17 +63,23 @@ def _nodes(broker: Path | None) -> Nodes | None:
 
 
 def _look_at_jobs(url: str, tally: Tally) -> None:
+    """All must have ended. A gateway may learn of an end a moment after another one has told it."""
     with Service(url) as service:
-        for job in service.jobs():
-            if job.state not in ENDED:
-                tally.complain(f"job {job.job} is {job.state}")
+        due = time.monotonic() + END_S
+        while open_jobs := [job for job in service.jobs() if job.state not in ENDED]:
+            if time.monotonic() > due:
+                for job in open_jobs:
+                    tally.complain(f"job {job.job} is {job.state}")
+                return
+            time.sleep(LOOK_AGAIN_S)
 
 
 def _conclude(tally: Tally) -> None:
     kinds = ", ".join(f"{number} x {kind}" for kind, number in tally.faults.most_common())
     roles = ", ".join(f"{number} of {role}s" for role, number in tally.hit.most_common())
     console.print(f"{tally.faults.total()} faults ({kinds}) hit {tally.hit.total()} processes ({roles})")
-    console.print(f"{tally.jobs} jobs, {tally.answers} answers", soft_wrap=True)
+    again = f", {tally.returns} times a client gave up waiting and came again" if tally.returns else ""
+    console.print(f"{tally.jobs} jobs, {tally.answers} answers{again}", soft_wrap=True)
     if not tally.faults or not tally.jobs:
         raise JobFailed("no fault happened, or no job ended: give it more --minutes")
     if tally.problems:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,33 +53,27 @@ from cauce.gateway.model import (
     ResultPage,
     State,
 )
-from cauce.gateway.names import fabric_name, no_such_job, owner_and_job
+from cauce.gateway.names import fabric_name, owner_and_job
 from cauce.gateway.pages import read_cursor, take
 from cauce.gateway.receipts import Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
 from cauce.gateway.statuses import Statuses, read_manifest, sentence
 from cauce.gateway.view import JobView, Place, ReportLog
+from cauce.gateway.views import Tell, Views
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.wire.formats import csv_text
 from cauce.wire.manifest import Manifest
 from cauce.wire.records import CLIENT, Kind, record
 from cauce.worker.client import offer_tasks
-from cauce.worker.loop import Ending
 from cauce.worker.raw import dump_part
 
 JobStatuses = list[JobStatus]
 FabricNames = list[str]
 
-Tell = Callable[[str, JobStatus], None]
-"""Told of events of weight: created, completed (all tables), done, failed, cancelled, expired; by the gateway that
-brought it about or was the first to see it."""
-
-_VIEWS_KEPT = 2_000
+_PLANS_KEPT = 2_000
 _ALL_JOBS_SHARE = 10
 """How many times as many jobs as may be open there may be with those that have ended."""
 
 _LOOK_AGAIN_S = 2.0
-_TRIM_AGAIN_S = 30.0
-"""A worker that had not heard of the end may have written once more; by now it has heard."""
 
 
 def register(files: Iterable[Path]) -> dict[str, str]:
@@ -114,7 +107,7 @@ class Jobs:
         self._statuses = Statuses(limits, {path: name for name, path in self._datasets.items()})
         self._tell = tell or (lambda event, status: None)
         self._ends = Ends(fabric)
-        self._views: OrderedDict[str, JobView] = OrderedDict()
+        self._views = Views(fabric, self._statuses, self._ends, clock, self._tell)
         self._planned: dict[bytes, Manifest] = {}
         self._held_bytes = (float("-inf"), 0)
 
@@ -125,7 +118,7 @@ class Jobs:
         name = fabric_name(owner, job)
         wanted = self._plan(name, owner, request)
         with self._reaching():
-            standing = self._manifest(name)
+            standing = self._views.manifest(name)
             created = False
             if standing is None:
                 stone = self._ends.find_surely(owner, job, self._clock())
@@ -135,13 +128,13 @@ class Jobs:
                 ours = wanted.dump()
                 standing = self._fabric.create_job(name, ours)
                 created = standing == ours
-            view = self._view(name, standing)
+            view = self._views.view(name, standing)
             if view is None:
                 return self._statuses.of_unplanned(owner, job, standing), False
             if not _same(view.manifest, wanted):
                 raise _otherwise(job)
             view.caught_up |= created
-            self._refresh(view)
+            self._views.refresh(view)
             if view.state not in ENDED:
                 offer_tasks(self._fabric, name, view.topology)
             # Cancelled by another gateway while we created it: the end stands.
@@ -160,7 +153,7 @@ class Jobs:
         known = self._planned.get(asked)
         if known is None:
             known = self._planned[asked] = self._make_plan(request)
-            if len(self._planned) > _VIEWS_KEPT:
+            if len(self._planned) > _PLANS_KEPT:
                 self._planned.clear()
         return msgspec.structs.replace(known, job=name, owner=owner, created=self._clock())
 
@@ -190,7 +183,7 @@ class Jobs:
             return
         if len(names) >= limits.jobs * _ALL_JOBS_SHARE:
             raise TooManyJobs("the service keeps as many jobs as it may; cancel some, or try later", retry_after=60)
-        owners = [_owner_of(view.name) for view in self._all_views() if self._open_after_refresh(view)]
+        owners = [_owner_of(view.name) for view in self._views.all() if self._open_after_refresh(view)]
         if len(owners) >= limits.jobs:
             raise TooManyJobs(f"{limits.jobs} jobs are open in all, and that is the most; try later", retry_after=10)
         if owners.count(owner) >= limits.jobs_per_owner:
@@ -200,7 +193,7 @@ class Jobs:
             )
 
     def _open_after_refresh(self, view: JobView) -> bool:
-        self._refresh(view)
+        self._views.refresh(view)
         return view.state not in ENDED
 
     # Parts.
@@ -209,7 +202,7 @@ class Jobs:
         """True: new. False: the same part was held already."""
         limits = self._limits
         with self._reaching():
-            view = self._open(owner, job)
+            view = self._views.open(owner, job)
             receipts = self._table(view, job, table)
             if not 0 <= seq < limits.parts:
                 raise BadRequest(f"{seq} cannot be the number of a part; it is from 0 to {limits.parts - 1}")
@@ -239,7 +232,7 @@ class Jobs:
             receipts.advance(self._fabric, view.name)
             if seq not in receipts.held:
                 # What is appended to a job that is gone goes nowhere.
-                self._open(owner, job)
+                self._views.open(owner, job)
                 raise Unavailable(f"part {seq} of table {table} was not kept: send it again", retry_after=1)
             return True
 
@@ -266,7 +259,7 @@ class Jobs:
         for table in view.tables:
             view.receipts[table].advance(self._fabric, view.name)
         if view.backlog_bytes() >= self._limits.backlog_bytes:
-            self._refresh(view)
+            self._views.refresh(view)
             if view.backlog_bytes() >= self._limits.backlog_bytes:
                 raise SlowDown(
                     f"{view.backlog_bytes()} bytes of this job wait to be read: go on when the workers have caught up",
@@ -282,13 +275,13 @@ class Jobs:
         looked_at, held = self._held_bytes
         now = self._clock()
         if not 0 <= now - looked_at < _LOOK_AGAIN_S:
-            held = sum(view.held_bytes for view in self._all_views() if self._open_after_refresh(view))
+            held = sum(view.held_bytes for view in self._views.all() if self._open_after_refresh(view))
             self._held_bytes = (now, held)
         return held
 
     def held(self, owner: str, job: str, table: str) -> Held:
         with self._reaching():
-            view = self._open(owner, job)
+            view = self._views.open(owner, job)
             receipts = self._table(view, job, table)
             # A client that goes on believes what is said here: what it was told to be held must be among it.
             self._fabric.catch_up(view.name, receipts.log)
@@ -298,7 +291,7 @@ class Jobs:
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was complete, with the same number."""
         with self._reaching():
-            view = self._open(owner, job)
+            view = self._views.open(owner, job)
             receipts = self._table(view, job, table)
             receipts.advance(self._fabric, view.name)
             if receipts.complete is not None:
@@ -320,7 +313,7 @@ class Jobs:
             self._fabric.append(view.name, receipts.log, [completion_of(parts, self._clock())])
             receipts.advance(self._fabric, view.name)
             if view.receipts[table].complete is None:
-                self._open(owner, job)
+                self._views.open(owner, job)
                 raise Unavailable(f"the end of table {table} was not kept: complete it again", retry_after=1)
             done = not view.open_tables
             status = self._statuses.of_view(view)
@@ -356,9 +349,9 @@ class Jobs:
     def status(self, owner: str, job: str) -> JobStatus:
         with self._reaching():
             name = fabric_name(owner, job)
-            data = self._manifest(name)
+            data = self._views.manifest(name)
             if data is None:
-                return self._statuses.of_stone(self._stone(owner, job))
+                return self._statuses.of_stone(self._views.stone(owner, job))
             return self._current(name, owner, job, data)
 
     def list(self, owner: str) -> JobStatuses:
@@ -374,20 +367,20 @@ class Jobs:
             return sorted(found, key=lambda status: status.created)
 
     def _current(self, name: str, owner: str, job: str, data: bytes) -> JobStatus:
-        view = self._view(name, data)
+        view = self._views.view(name, data)
         if view is None:
             return self._statuses.of_unplanned(owner, job, data)
-        self._refresh(view)
+        self._views.refresh(view)
         return self._statuses.of_view(view)
 
     def result(self, owner: str, job: str, query: str, cursor: str | None, limit: int) -> ResultPage:
         place = read_cursor(cursor, limit)
         with self._reaching():
-            view = self._open(owner, job)
+            view = self._views.open(owner, job)
             answer = view.answers.get(query)
             if answer is None:
                 raise NoSuchQuery(f"job {job} has no query {query[:80]!r}; it has {', '.join(view.answers)}")
-            self._refresh(view)
+            self._views.refresh(view)
             columns = view.topology.plan.results[query].columns
             rows = pl.DataFrame(schema={name: output.dtype for name, output in columns.items()})
             heights = [page.rows for page in answer.pages]
@@ -399,13 +392,13 @@ class Jobs:
     def answer(self, owner: str, job: str, query: str) -> Answer:
         """A whole answer, page by page as it was written; TooEarly until it is complete."""
         with self._reaching():
-            view = self._open(owner, job)
+            view = self._views.open(owner, job)
             answer = view.answers.get(query)
             if answer is None:
                 raise NoSuchQuery(f"job {job} has no query {query[:80]!r}; it has {', '.join(view.answers)}")
-            self._refresh(view)
+            self._views.refresh(view)
             if not answer.names.complete:
-                self._refresh(view, surely=True)
+                self._views.refresh(view, surely=True)
             if not answer.names.complete:
                 raise self._too_early(view, job, f"the answer of {query}")
 
@@ -420,8 +413,8 @@ class Jobs:
         """Rejects in the order of tables and parts, as far as it is known."""
         place = read_cursor(cursor, limit)
         with self._reaching():
-            view = self._open(owner, job)
-            self._refresh(view)
+            view = self._views.open(owner, job)
+            self._views.refresh(view)
             places = list(_rejects_in_order(view))
             heights = [found.rows for _, found in places]
 
@@ -438,10 +431,10 @@ class Jobs:
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects as `cauce run` writes them to rejects.csv (header included); TooEarly until they are complete."""
         with self._reaching():
-            view = self._open(owner, job)
-            self._refresh(view)
+            view = self._views.open(owner, job)
+            self._views.refresh(view)
             if not view.all_read:
-                self._refresh(view, surely=True)
+                self._views.refresh(view, surely=True)
             if not view.all_read:
                 raise self._too_early(view, job, "the list of rejects")
         # Within a file they are in order already, whatever else was read in between.
@@ -468,15 +461,15 @@ class Jobs:
         if status.state != "running":
             return sentence(status)
         with self._reaching():
-            view = self._open(owner, job)
+            view = self._views.open(owner, job)
             view.history.advance(self._fabric, view.name)
             return hold_up(view, graph_of(view, self._clock(), job), job)
 
     def graph(self, owner: str, job: str) -> GraphBody:
         """The job's plan at work, with the sentence that `why` says of it."""
         with self._reaching():
-            view = self._open(owner, job)
-            self._refresh(view)
+            view = self._views.open(owner, job)
+            self._views.refresh(view)
             view.history.advance(self._fabric, view.name)
             graph = graph_of(view, self._clock(), job)
             running = view.state == "running"
@@ -486,7 +479,7 @@ class Jobs:
     def figures(self) -> Figures:
         """All owners' jobs in numbers, as they stood when they were last looked at."""
         with self._reaching():
-            return figures_of(self._all_views())
+            return figures_of(self._views.all())
 
     def datasets(self) -> DatasetsBody:
         return catalogue(self._datasets)
@@ -497,9 +490,9 @@ class Jobs:
         """Releases everything. Doing it again gives the same."""
         with self._reaching():
             name = fabric_name(owner, job)
-            data = self._manifest(name)
+            data = self._views.manifest(name)
             if data is None:
-                return self._statuses.of_stone(self._stone(owner, job))
+                return self._statuses.of_stone(self._views.stone(owner, job))
             stone = self._bury(name, owner, job, data, "cancelled", "its client cancelled it")
             status = self._statuses.of_stone(stone)
         self._tell("cancelled", status)
@@ -527,12 +520,12 @@ class Jobs:
         data = self._fabric.manifest(name)
         if data is None:
             return False
-        view = self._view(name, data)
+        view = self._views.view(name, data)
         if view is None:
             status = self._statuses.of_unplanned(owner, job, data)
         else:
-            self._refresh(view)
-            self._trim(view)
+            self._views.refresh(view)
+            self._views.trim(view)
             status = self._statuses.of_view(view)
         if status.expires is None or self._clock() < status.expires:
             return False
@@ -561,88 +554,8 @@ class Jobs:
         )
         self._ends.add(stone)
         self._fabric.delete_job(name)
-        self._views.pop(name, None)
+        self._views.forget(name)
         return self._ends.find(owner, job, self._clock()) or stone
-
-    def _stone(self, owner: str, job: str) -> Tombstone:
-        stone = self._ends.find_surely(owner, job, self._clock())
-        if stone is None:
-            raise no_such_job(job)
-        return stone
-
-    def _refresh(self, view: JobView, *, surely: bool = False) -> None:
-        """Reads on, and notes the end of the job if this is the first to see it. A job that is new to us is seen as it
-        stands: another gateway may have told more of it already."""
-        if view.settled:
-            return
-        if surely or not view.caught_up:
-            view.catch_up(self._fabric)
-        else:
-            view.refresh(self._fabric)
-        ending = view.end.ending
-        if ending is None and view.complete:
-            ending = Ending("done")
-        if ending is None:
-            return
-        if not view.complete:
-            # The end may be seen before what it is the end of.
-            view.catch_up(self._fabric)
-        if not ending.at:
-            view.note(self._fabric, msgspec.structs.replace(ending, at=self._clock()))
-            self._trim(view)
-            self._tell(view.state, self._statuses.of_view(view))
-        view.settled = view.complete or view.state != "done"
-
-    def _trim(self, view: JobView) -> None:
-        ending = view.end.ending
-        if ending is None or not ending.at:
-            return
-        late = self._clock() - ending.at > _TRIM_AGAIN_S
-        if view.trims < 1 + late:
-            self._fabric.trim(view.name, view.kept_logs())
-            view.trims = 1 + late
-
-    # Looking jobs up.
-
-    def _open(self, owner: str, job: str) -> JobView:
-        name = fabric_name(owner, job)
-        data = self._manifest(name)
-        if data is None:
-            stone = self._stone(owner, job)
-            raise JobOver(f"job {job} is {stone.state}: {stone.cause}; what it held is gone")
-        view = self._view(name, data)
-        if view is None:
-            raise JobOver(f"job {job} cannot be run: {self._statuses.of_unplanned(owner, job, data).cause}")
-        return view
-
-    def _manifest(self, name: str) -> bytes | None:
-        """None if there is no such job, whichever gateway may have created it before we were asked."""
-        data = self._fabric.manifest(name)
-        if data is None:
-            self._fabric.catch_up()
-            data = self._fabric.manifest(name)
-        return data
-
-    def _view(self, name: str, data: bytes) -> JobView | None:
-        """What is known of the job that was created with this manifest; None if it cannot be planned here."""
-        view = self._views.get(name)
-        if view is None or view.data != data:
-            try:
-                view = JobView(name, data, read_manifest(name, data))
-            except CauceError:
-                return None
-        self._views[name] = view
-        self._views.move_to_end(name)
-        while len(self._views) > _VIEWS_KEPT:
-            self._views.popitem(last=False)
-        return view
-
-    def _all_views(self) -> Iterator[JobView]:
-        for name in self._fabric.jobs():
-            data = self._fabric.manifest(name) if owner_and_job(name) is not None else None
-            view = None if data is None else self._view(name, data)
-            if view is not None:
-                yield view
 
     def _table(self, view: JobView, job: str, table: str) -> Receipts:
         receipts = view.receipts.get(table)

@@ -29,8 +29,8 @@ from cauce.worker.stats import STATS_LOG
 from cauce.worker.topology import JOB_LOG, Topology
 
 _STATE_BYTES = 1 << 20
-_ONE = 1
-"""Bytes to read for one record: at least one is always given."""
+_FEW_BYTES = 1 << 16
+"""To read at a time: some hundred reports, or one page of an answer. A record is found again among as many."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class NumberedLog:
         """Records that are new, each with the way back to it."""
         while not self.names.complete:
             before = self._position
-            batch = fabric.read(job, self.log, before, _ONE)
+            batch = fabric.read(job, self.log, before, _FEW_BYTES)
             if batch.position == before:
                 return
             back = {key: before.get(key, 0) for key, at in batch.position.items() if at != before.get(key, 0)}
@@ -70,7 +70,7 @@ class NumberedLog:
         position: Position = {**self._position, **place.back}
         caught_up = False
         while True:
-            batch = fabric.read(job, self.log, position, _ONE)
+            batch = fabric.read(job, self.log, position, _FEW_BYTES)
             for each in batch.records:
                 if each.kind == Kind.DATA and each.seq == place.seq:
                     return each
