@@ -97,3 +97,18 @@ def test_nothing_is_called_too_early_that_was_there(world: World, store: Store, 
     assert slow.status(OWNER, JOB).state == "running"
     assert list(slow.rejects_csv(OWNER, JOB))
     assert list(slow.answer(OWNER, JOB, "q1").pages)
+
+
+def test_nobody_expires_a_job_whose_client_another_gateway_hears(world: World, store: Store, sent: Sent) -> None:
+    """Whether it sees the job for the first time or has looked before."""
+    jobs, slow = world.gateway(), late(world, store)
+    jobs.create(OWNER, JOB, sent.request)
+    assert slow.sweep() == []
+    for seq, body in enumerate(sent.tables["books"][:3]):
+        world.clock.now += world.limits.receiving_seconds * 0.9
+        jobs.put_part(OWNER, JOB, "books", seq, body)
+    assert slow.sweep() == []
+    assert late(world, store).sweep() == []
+    assert jobs.status(OWNER, JOB).state == "receiving"
+    world.clock.now += world.limits.receiving_seconds * 1.1
+    assert slow.sweep() == [f"{OWNER}.{JOB}"]

@@ -10,6 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -73,8 +74,6 @@ _PLANS_KEPT = 2_000
 _ALL_JOBS_SHARE = 10
 """How many times as many jobs as may be open there may be with those that have ended."""
 
-_LOOK_AGAIN_S = 2.0
-
 
 def register(files: Iterable[Path]) -> dict[str, str]:
     """The operator's own datasets: names that clients may use, and the files that declare them."""
@@ -88,6 +87,13 @@ def register(files: Iterable[Path]) -> dict[str, str]:
     return found
 
 
+@dataclass
+class Room:
+    """What all threads of a gateway go by: bytes of all jobs that are open, as the last sweep has found them."""
+
+    held_bytes: int = 0
+
+
 class Jobs:
     """All jobs of all owners, as far as one thread of a gateway sees them."""
 
@@ -99,6 +105,7 @@ class Jobs:
         *,
         datasets: Mapping[str, str] | None = None,
         tell: Tell | None = None,
+        room: Room | None = None,
     ) -> None:
         self._fabric = fabric
         self._limits = limits
@@ -109,7 +116,7 @@ class Jobs:
         self._ends = Ends(fabric)
         self._views = Views(fabric, self._statuses, self._ends, clock, self._tell)
         self._planned: dict[bytes, Manifest] = {}
-        self._held_bytes = (float("-inf"), 0)
+        self._room = room or Room()
 
     # Creating a job.
 
@@ -265,19 +272,10 @@ class Jobs:
                     f"{view.backlog_bytes()} bytes of this job wait to be read: go on when the workers have caught up",
                     retry_after=1,
                 )
-        if self._all_held_bytes() >= self._limits.held_bytes:
+        if self._room.held_bytes >= self._limits.held_bytes:
             raise SlowDown(
                 "the service holds as much as it may for all jobs: go on when some have ended", retry_after=5
             )
-
-    def _all_held_bytes(self) -> int:
-        """Of all jobs that are open. Looked at now and then: it only has to be about right."""
-        looked_at, held = self._held_bytes
-        now = self._clock()
-        if not 0 <= now - looked_at < _LOOK_AGAIN_S:
-            held = sum(view.held_bytes for view in self._views.all() if self._open_after_refresh(view))
-            self._held_bytes = (now, held)
-        return held
 
     def held(self, owner: str, job: str, table: str) -> Held:
         with self._reaching():
@@ -499,7 +497,8 @@ class Jobs:
         return status
 
     def sweep(self) -> FabricNames:
-        """Expires what is overdue and releases what has ended; names (owner.job) of what has expired."""
+        """Expires what is overdue, releases what has ended and adds up what is held. Names (owner.job) of what has
+        expired."""
         expired: FabricNames = []
         with self._reaching():
             now = self._clock()
@@ -514,6 +513,7 @@ class Jobs:
                     self._fabric.delete_job(name)
                 elif self._sweep_one(name, *whose):
                     expired.append(name)
+            self._room.held_bytes = figures_of(self._views.all()).held_bytes
         return expired
 
     def _sweep_one(self, name: str, owner: str, job: str) -> bool:
@@ -527,7 +527,11 @@ class Jobs:
             self._views.refresh(view)
             self._views.trim(view)
             status = self._statuses.of_view(view)
-        if status.expires is None or self._clock() < status.expires:
+            if self._is_overdue(status):
+                # Its client may have been heard by another gateway meanwhile.
+                self._views.refresh(view, surely=True)
+                status = self._statuses.of_view(view)
+        if not self._is_overdue(status):
             return False
         if status.state in ENDED:
             cause = f"it was {status.state}, and its answers were kept for {self._limits.results_seconds:.0f} s"
@@ -536,6 +540,9 @@ class Jobs:
         stone = self._bury(name, owner, job, data, "expired", cause)
         self._tell("expired", self._statuses.of_stone(stone))
         return True
+
+    def _is_overdue(self, status: JobStatus) -> bool:
+        return status.expires is not None and self._clock() >= status.expires
 
     def _bury(self, name: str, owner: str, job: str, data: bytes, state: State, cause: str) -> Tombstone:
         """First it is said, then done: if we die in between, another gateway's sweep does the rest."""

@@ -11,7 +11,7 @@ from cauce.doctor.events import EventLog
 from cauce.errors import FabricError
 from cauce.fabric.address import open_fabric
 from cauce.fabric.contract import Durability, Fabric
-from cauce.gateway.jobs import Jobs
+from cauce.gateway.jobs import Jobs, Room
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.views import Tell
 
@@ -42,8 +42,10 @@ def service_maker(
     datasets: Mapping[str, str],
     tell: Tell,
 ) -> Callable[[], Service]:
+    room = Room()
+
     def make() -> Service:
         fabric = open_fabric(address, durability)
-        return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell), EventLog(fabric))
+        return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell, room=room), EventLog(fabric))
 
     return make
