@@ -21,9 +21,6 @@ from cauce.worker.job import Answers, Memory, Prepared, prepare, run_in_memory
 from cauce.worker.topology import Topology
 from tests.chaos.running import until
 
-pytestmark = pytest.mark.slow
-
-JOBS = 200
 FIRST = 20
 """After so many, libraries have allocated what they keep."""
 
@@ -111,7 +108,8 @@ def _leads_to_a_job(pid: int) -> bool:
     return False
 
 
-def test_two_hundred_jobs_leave_nothing_behind(tmp_path: Path, root: Path, crew: Crew) -> None:
+@pytest.mark.parametrize("jobs", [pytest.param(60, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.soak)])
+def test_many_jobs_leave_nothing_behind(tmp_path: Path, root: Path, crew: Crew, jobs: int) -> None:
     generate("books", tmp_path / "data", scale=0.0001, seed=3)
     prepared = prepare(load("books"), tmp_path / "data", ["q1", "q2", "q3", "q4"])
     fabric = FilesFabric(root)
@@ -120,7 +118,7 @@ def test_two_hundred_jobs_leave_nothing_behind(tmp_path: Path, root: Path, crew:
     for number in range(FIRST):
         assert run_job(number, prepared, fabric, crew) == wanted
     early = held(root, crew)
-    for number in range(FIRST, JOBS):
+    for number in range(FIRST, jobs):
         assert run_job(number, prepared, fabric, crew) == wanted
     late = held(root, crew)
     assert crew.restarts == 0, "a worker died, and what it had gathered with it"
