@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cauce.errors import JobFailed
+from cauce.errors import FabricFull, JobFailed
 from cauce.fabric.memory import MemoryFabric, NoFaults, Store
 from cauce.wire.records import Record
 from cauce.worker.journal import Journal, Past, give_up_if_lethal
@@ -139,6 +139,27 @@ def test_a_record_that_came_twice_counts_once() -> None:
     assert known(journal).begun == {4: 1}
     journal.break_off()
     assert known(journal).begun == {}
+
+
+def test_what_could_not_be_noted_is_noted_when_it_is_begun_again() -> None:
+    fabric = Full()
+    fabric.create_job("j", b"")
+    journal = Journal(fabric, "j", "journal-1", 1)
+    with pytest.raises(FabricFull):
+        journal.began(4)
+    assert known(journal).begun == {}
+    fabric.full = False
+    journal.began(4)
+    assert known(journal).begun == {4: 1}
+
+
+class Full(MemoryFabric):
+    full = True
+
+    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+        if self.full:
+            raise FabricFull("no room")
+        super().append(job, log, records)
 
 
 class Stuttering(MemoryFabric):

@@ -121,11 +121,9 @@ class Journal:
 
     def began(self, seq: int) -> None:
         """What was begun and is neither done nor broken off when another looks has killed its worker."""
-        if self._under_way is not None and self._under_way[0] == seq:
-            return
-        which = msgspec.json.encode(_Begun(secrets.token_hex(8), self._life))
-        self._under_way = (seq, which)
-        self._append(Kind.BEGAN, seq, which)
+        if self._under_way is None or self._under_way[0] != seq:
+            self._under_way = (seq, msgspec.json.encode(_Begun(secrets.token_hex(8), self._life)))
+        self._append(Kind.BEGAN, *self._under_way)
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
         self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count, self._seen)))

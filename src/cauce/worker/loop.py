@@ -20,6 +20,7 @@ from cauce.scan.memory import large_buffer
 from cauce.wire.manifest import Manifest, load_manifest
 from cauce.wire.records import CLIENT, Kind, Record, record
 from cauce.wire.service import is_of_service
+from cauce.worker.journal import Journal
 from cauce.worker.stats import Stats
 from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task
 from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
@@ -110,8 +111,8 @@ class Worker:
         self.steps = 0
         """Of tasks, since the beginning: that it grows shows that the loop turns."""
         self._moved = False
-        self._broken_off: list[Task] = []
-        """Tasks that the fabric failed. It is to be told before we take others that it was not they that failed us."""
+        self._broken_off: list[Journal] = []
+        """Of tasks that the fabric failed: before we take others, it is to be told that they did not kill us."""
         self._held_buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def step(self) -> bool:
@@ -162,7 +163,7 @@ class Worker:
         if held.lease.lost:
             # Somebody else may be at it: what we say would be the same, but the work is theirs.
             job.held[queue].remove(held)
-            self._broken_off.append(held.task)
+            self._broken_off.append(held.task.journal)
             return True
         try:
             outcome = self._step(job, held.task)
@@ -175,7 +176,7 @@ class Worker:
         except FabricLost:
             # Whether it was said is not known: whoever takes the lease next says it again.
             job.held[queue].remove(held)
-            self._broken_off.append(held.task)
+            self._broken_off.append(held.task.journal)
             held.lease.give_back()
             return True
         except CauceError as problem:
@@ -260,7 +261,7 @@ class Worker:
     def _tell_broken_off(self) -> None:
         while self._broken_off:
             try:
-                self._broken_off[0].journal.break_off()
+                self._broken_off[0].break_off()
             except FabricLost:
                 return
             self._broken_off.pop(0)
