@@ -6,11 +6,9 @@ Any other gateway on the same fabric gives the same answers, and any of them may
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,22 +17,13 @@ import polars as pl
 from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricError, FabricFull, UsageError
 from cauce.fabric.contract import Fabric
-from cauce.gateway.bodies import BodyCheck
 from cauce.gateway.catalogue import DatasetsBody, catalogue
 from cauce.gateway.ends import Ends, Tombstone
 from cauce.gateway.errors import (
-    BadPart,
     BadRequest,
-    CountDiffers,
     JobExistsOtherwise,
     JobOver,
     NoSuchQuery,
-    NoSuchTable,
-    PartDiffers,
-    PartsMissing,
-    PartTooLarge,
-    SlowDown,
-    TableComplete,
     TooEarly,
     TooManyJobs,
     Unavailable,
@@ -56,16 +45,14 @@ from cauce.gateway.model import (
 )
 from cauce.gateway.names import fabric_name, owner_and_job
 from cauce.gateway.pages import read_cursor, take
-from cauce.gateway.receipts import Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
 from cauce.gateway.statuses import Statuses, read_manifest, sentence
+from cauce.gateway.uploads import Room, Uploads
 from cauce.gateway.view import JobView, Place, ReportLog
 from cauce.gateway.views import Tell, Views
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.wire.formats import csv_text
 from cauce.wire.manifest import Manifest
-from cauce.wire.records import CLIENT, Kind, record
 from cauce.worker.client import offer_tasks
-from cauce.worker.raw import dump_part
 
 JobStatuses = list[JobStatus]
 FabricNames = list[str]
@@ -85,13 +72,6 @@ def register(files: Iterable[Path]) -> dict[str, str]:
             raise UsageError(f"{file} declares a dataset {name}, and there is one of that name: give it another")
         found[name] = path
     return found
-
-
-@dataclass
-class Room:
-    """What all threads of a gateway go by: bytes of all jobs that are open, as the last sweep has found them."""
-
-    held_bytes: int = 0
 
 
 class Jobs:
@@ -117,6 +97,7 @@ class Jobs:
         self._views = Views(fabric, self._statuses, self._ends, clock, self._tell)
         self._planned: dict[bytes, Manifest] = {}
         self._room = room or Room()
+        self._uploads = Uploads(fabric, limits, self._views, self._statuses, self._room, clock, self._tell)
 
     # Creating a job.
 
@@ -207,140 +188,17 @@ class Jobs:
 
     def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
         """True: new. False: the same part was held already."""
-        limits = self._limits
         with self._reaching():
-            view = self._views.open(owner, job)
-            receipts = self._table(view, job, table)
-            if not 0 <= seq < limits.parts:
-                raise BadRequest(f"{seq} cannot be the number of a part; it is from 0 to {limits.parts - 1}")
-            if len(part.data) > limits.part_bytes:
-                raise PartTooLarge(
-                    f"part {seq} of table {table} has {len(part.data)} bytes, and a part has {limits.part_bytes} at "
-                    "most: send it in smaller parts"
-                )
-            body_digest = hashlib.sha256(part.data)
-            if part.digest is not None and part.digest.lower() != body_digest.hexdigest():
-                raise BadPart(f"part {seq} of table {table} came with another digest than it has: send it again")
-            digest = _identity(part, body_digest.digest())
-            receipts.advance(self._fabric, view.name)
-            if seq in receipts.held:
-                if receipts.held[seq].digest != digest:
-                    raise _differs(seq, table)
-                return False
-            self._refuse_new(view, job, table, seq, digest)
-            self._brake(view)
-            checked = BodyCheck(view.tables[table], view.topology.plan.used_columns(table), limits).part(seq, part)
-            self._claim(view, job, table, seq, digest)
-            lane = seq % view.topology.lanes_of(view.tables[table])
-            said = dump_part(checked, int(digest[:16], 16))
-            self._fabric.append(view.name, view.topology.raw_log(view.tables[table], lane), [said])
-            receipt = Receipt(digest, len(part.data), self._clock())
-            self._fabric.append(view.name, receipts.log, [receipt_of(seq, receipt)])
-            receipts.advance(self._fabric, view.name)
-            if seq not in receipts.held:
-                # What is appended to a job that is gone goes nowhere.
-                self._views.open(owner, job)
-                raise Unavailable(f"part {seq} of table {table} was not kept: send it again", retry_after=1)
-            return True
-
-    def _claim(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
-        """Says what is about to be appended, and looks whether another gateway was about to say otherwise."""
-        receipts = view.receipts[table]
-        if digest not in receipts.claims(seq):
-            self._fabric.append(view.name, receipts.log, [claim_of(seq, digest)])
-            receipts.advance(self._fabric, view.name)
-        self._refuse_new(view, job, table, seq, digest)
-
-    def _refuse_new(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
-        receipts = view.receipts[table]
-        if receipts.claims(seq) - {digest}:
-            raise _differs(seq, table)
-        closed_at = receipts.closed_at()
-        if closed_at is not None and seq >= closed_at:
-            raise TableComplete(f"table {table} was completed with {closed_at} parts: part {seq} comes too late")
-        view.end.advance(self._fabric, view.name)
-        if view.end.ending is not None:
-            raise JobOver(f"job {job} is {view.state}: it takes no more parts")
-
-    def _brake(self, view: JobView) -> None:
-        for table in view.tables:
-            view.receipts[table].advance(self._fabric, view.name)
-        if view.backlog_bytes() >= self._limits.backlog_bytes:
-            self._views.refresh(view)
-            if view.backlog_bytes() >= self._limits.backlog_bytes:
-                raise SlowDown(
-                    f"{view.backlog_bytes()} bytes of this job wait to be read: go on when the workers have caught up",
-                    retry_after=1,
-                )
-        if self._room.held_bytes >= self._limits.held_bytes:
-            raise SlowDown(
-                "the service holds as much as it may for all jobs: go on when some have ended", retry_after=5
-            )
+            return self._uploads.put_part(owner, job, table, seq, part)
 
     def held(self, owner: str, job: str, table: str) -> Held:
         with self._reaching():
-            view = self._views.open(owner, job)
-            receipts = self._table(view, job, table)
-            # A client that goes on believes what is said here: what it was told to be held must be among it.
-            self._fabric.catch_up(view.name, receipts.log)
-            receipts.advance(self._fabric, view.name)
-            return receipts.ranges()
+            return self._uploads.held(owner, job, table)
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was complete, with the same number."""
         with self._reaching():
-            view = self._views.open(owner, job)
-            receipts = self._table(view, job, table)
-            receipts.advance(self._fabric, view.name)
-            if receipts.complete is not None:
-                if receipts.complete != parts:
-                    raise CountDiffers(f"table {table} was completed with {receipts.complete} parts, not with {parts}")
-                return False
-            if receipts.missing(parts):
-                self._fabric.catch_up(view.name, receipts.log)
-                receipts.advance(self._fabric, view.name)
-            self._check_count(receipts, table, parts)
-            view.end.advance(self._fabric, view.name)
-            if view.end.ending is not None:
-                raise JobOver(f"job {job} is {view.state}: its tables cannot be completed any more")
-            if receipts.closed_at() is None:
-                self._fabric.append(view.name, receipts.log, [closing_of(parts)])
-                receipts.advance(self._fabric, view.name)
-                self._check_count(receipts, table, parts)
-            self._say_ends(view, table, parts)
-            self._fabric.append(view.name, receipts.log, [completion_of(parts, self._clock())])
-            receipts.advance(self._fabric, view.name)
-            if view.receipts[table].complete is None:
-                self._views.open(owner, job)
-                raise Unavailable(f"the end of table {table} was not kept: complete it again", retry_after=1)
-            done = not view.open_tables
-            status = self._statuses.of_view(view)
-        if done:
-            self._tell("completed", status)
-        return True
-
-    def _check_count(self, receipts: Receipts, table: str, parts: int) -> None:
-        if not 1 <= parts <= self._limits.parts:
-            raise BadRequest(f"a table cannot have {parts} parts; an empty one has one part, which names its columns")
-        missing = receipts.missing(parts)
-        if missing:
-            named = ", ".join(map(str, missing))
-            raise PartsMissing(
-                f"table {table} lacks {parts - len(receipts.held)} or more of its {parts} parts: {named} …"
-            )
-        beyond = receipts.beyond(parts)
-        if beyond is not None:
-            raise CountDiffers(f"table {table} has a part {beyond}, so there are more than {parts} parts")
-        closed_at = receipts.closed_at()
-        if closed_at is not None and closed_at != parts:
-            raise CountDiffers(f"table {table} was about to be completed with {closed_at} parts, not with {parts}")
-
-    def _say_ends(self, view: JobView, table: str, parts: int) -> None:
-        spec = view.tables[table]
-        lanes = view.topology.lanes_of(spec)
-        for lane in range(lanes):
-            end = record(Kind.END, CLIENT, len(range(lane, parts, lanes)))
-            self._fabric.append(view.name, view.topology.raw_log(spec, lane), [end])
+            return self._uploads.complete(owner, job, table, parts)
 
     # What is asked of a job.
 
@@ -564,13 +422,6 @@ class Jobs:
         self._views.forget(name)
         return self._ends.find(owner, job, self._clock()) or stone
 
-    def _table(self, view: JobView, job: str, table: str) -> Receipts:
-        receipts = view.receipts.get(table)
-        if receipts is None:
-            known = ", ".join(view.tables)
-            raise NoSuchTable(f"the queries of job {job} use no table {table[:80]!r}; they use {known}")
-        return receipts
-
     @contextmanager
     def _reaching(self) -> Iterator[None]:
         """What the fabric could not do is said in the service's words."""
@@ -590,22 +441,6 @@ def _same(one: Manifest, other: Manifest) -> bool:
 
 def _otherwise(job: str) -> JobExistsOtherwise:
     return JobExistsOtherwise(f"there is a job {job} with another dataset, queries or parameters: use another id")
-
-
-def _differs(seq: int, table: str) -> PartDiffers:
-    return PartDiffers(
-        f"part {seq} of table {table} was sent before with another content: two clients may be using one job, or the "
-        "files have changed; use another job id"
-    )
-
-
-def _identity(part: PartBody, body_digest: bytes) -> str:
-    """A digest of all that makes a part what it is: the bytes, and what they are to be taken for."""
-    try:
-        said = msgspec.json.encode((part.form, part.compression, part.file, part.first_line, part.columns))
-    except (UnicodeEncodeError, OverflowError) as problem:
-        raise BadRequest("the name of the file, its columns or its first line cannot be") from problem
-    return hashlib.sha256(body_digest + said).hexdigest()
 
 
 def _owner_of(name: str) -> str:

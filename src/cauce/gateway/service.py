@@ -11,8 +11,9 @@ from cauce.doctor.events import EventLog
 from cauce.errors import FabricError
 from cauce.fabric.address import open_fabric
 from cauce.fabric.contract import Durability, Fabric
-from cauce.gateway.jobs import Jobs, Room
+from cauce.gateway.jobs import Jobs
 from cauce.gateway.limits import ServiceLimits
+from cauce.gateway.uploads import Room
 from cauce.gateway.views import Tell
 
 
