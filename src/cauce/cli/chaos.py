@@ -53,17 +53,17 @@ def run(
         raise typer.Exit(2)
     if code != 0:
         raise JobFailed(f"the run without faults ended with exit code {code}")
-    chaos = Chaos([*arguments, "--out", str(faulty)], seconds(kill_every), seed, lambda line: console.print(line))
+    chaos = Chaos([*arguments, "--out", str(faulty)], seconds(kill_every), seed, lambda line: console().print(line))
     chaos.play()
     kills = sum(done.what == "kill" for done in chaos.done)
     if not chaos.done:
         raise JobFailed("the run was over before a fault could hit it: give it more data, or a shorter --kill-every")
     pauses = len(chaos.done) - kills
-    console.print(f"{kills} kill{'s' * (kills != 1)} and {pauses} pause{'s' * (pauses != 1)}")
+    console().print(f"{kills} kill{'s' * (kills != 1)} and {pauses} pause{'s' * (pauses != 1)}")
     different = same_answers(calm, faulty)
     if different:
         raise JobFailed(f"the answers differ: {', '.join(different)} (compare {calm} with {faulty})")
-    console.print("The answers equal those of a run without faults, byte for byte.")
+    console().print("The answers equal those of a run without faults, byte for byte.")
 
 
 @app.command("service")
@@ -100,11 +100,11 @@ def simulate(
 
         outcome = play(seed)
         for fault in outcome.faults:
-            console.print(fault, soft_wrap=True)
-        console.print(f"seed {seed}: {outcome.what}; {outcome.turns} turns, {len(outcome.faults)} faults")
+            console().print(fault, soft_wrap=True)
+        console().print(f"seed {seed}: {outcome.what}; {outcome.turns} turns, {len(outcome.faults)} faults")
         if outcome.problem:
             raise JobFailed(f"seed {seed}: {outcome.problem}")
-        console.print("right answers, and nothing left behind")
+        console().print("right answers, and nothing left behind")
         return
     _play_many(_play_jobs, range(first, first + schedules), processes or os.cpu_count() or 1)
 
@@ -122,10 +122,10 @@ def doctors(
     if seed >= 0:
         outcome = play(seed)
         for fault in outcome.faults:
-            console.print(fault, soft_wrap=True)
+            console().print(fault, soft_wrap=True)
         if outcome.problem:
             raise JobFailed(f"seed {seed}: {outcome.what}: {outcome.problem}")
-        console.print(
+        console().print(
             f"seed {seed}: {outcome.what}; {len(outcome.faults)} faults; after the last one there was a leader "
             f"within {outcome.leader_s:.1f} s, and everything was at rest after {outcome.settled_s:.1f} s"
         )
@@ -143,13 +143,15 @@ def _play_many(play: Callable[[range], Played], seeds: range, processes: int) ->
             done, faults = done + played, faults + count
             problems += bad
             for problem in bad:
-                console.print(problem, style="red", soft_wrap=True)
+                console().print(problem, style="red", soft_wrap=True)
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{done:,} schedules, {faults:,} faults, {len(problems)} problems")
     if sys.stderr.isatty():
         sys.stderr.write("\r")
     rate = done / max(time.monotonic() - started, 1e-3)
-    console.print(f"{done:,} schedules with {faults:,} faults: {len(problems)} wrong or hanging ({rate:.0f} a second)")
+    console().print(
+        f"{done:,} schedules with {faults:,} faults: {len(problems)} wrong or hanging ({rate:.0f} a second)"
+    )
     if problems:
         raise JobFailed(f"{len(problems)} schedules went wrong; each can be played again with --seed")
 

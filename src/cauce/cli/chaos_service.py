@@ -77,11 +77,11 @@ def _look_at_jobs(url: str, tally: Tally) -> None:
 def _conclude(tally: Tally) -> None:
     kinds = ", ".join(f"{number} x {kind}" for kind, number in tally.faults.most_common())
     roles = ", ".join(f"{number} of {role}s" for role, number in tally.hit.most_common())
-    console.print(f"{tally.faults.total()} faults ({kinds}) hit {tally.hit.total()} processes ({roles})")
+    console().print(f"{tally.faults.total()} faults ({kinds}) hit {tally.hit.total()} processes ({roles})")
     again = f", {tally.returns} times a client gave up waiting and came again" if tally.returns else ""
-    console.print(f"{tally.jobs} jobs, {tally.answers} answers{again}", soft_wrap=True)
+    console().print(f"{tally.jobs} jobs, {tally.answers} answers{again}", soft_wrap=True)
     if not tally.faults or not tally.jobs:
         raise JobFailed("no fault happened, or no job ended: give it more --minutes")
     if tally.problems:
         raise JobFailed(f"{len(tally.problems)} problems, the first: {tally.problems[0]}")
-    console.print("Every job ended, and every answer is as it should be, byte for byte.")
+    console().print("Every job ended, and every answer is as it should be, byte for byte.")

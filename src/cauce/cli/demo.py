@@ -19,10 +19,10 @@ FLIGHTS_SHARE = 0.1
 
 def demo_command(out: Path, scale: float, seed: int) -> None:
     seconds = answer_all(out, scale, seed)
-    console.print(
+    console().print(
         f"Nineteen queries answered in {seconds:.0f} s. Data in {out / 'data'}/, answers in {out / 'answers'}/."
     )
-    console.print(
+    console().print(
         "Next: ./cauce demo --serve, ./cauce explain books, ./cauce run books --data YOUR_FOLDER --out answers",
         soft_wrap=True,
     )
@@ -34,10 +34,10 @@ def answer_all(out: Path, scale: float, seed: int) -> float:
     started = time.monotonic()
     for dataset in BUILT_IN:
         data = out / "data" / dataset
-        console.rule(f"[bold]{dataset}", align="left")
+        console().rule(f"[bold]{dataset}", align="left")
         generate_with_bar(dataset, data, scale * (FLIGHTS_SHARE if dataset == "flights" else 1), seed)
         run_command(dataset, data, out / "answers" / dataset, [], "csv", cores(), cores(), "", [])
-        console.print()
+        console().print()
     return time.monotonic() - started
 
 

@@ -19,7 +19,7 @@ def serve_demo(out: Path, port: int, kill_every_s: float, seed: int) -> bool:
     """Until Ctrl-C. Whether every answer was right."""
     tally, over = Tally(show), threading.Event()
     with running(out / "service", ["--port", str(port), "--attempts", "100"]) as url:
-        console.print(f"Open [bold]{url}/[/bold] in a browser. Ctrl-C ends it.", soft_wrap=True)
+        console().print(f"Open [bold]{url}/[/bold] in a browser. Ctrl-C ends it.", soft_wrap=True)
         clients = Clients(url, out / "data", out / "answers", tally, over=over)
         clients.start(len(NAMES))
         if kill_every_s:
@@ -29,7 +29,7 @@ def serve_demo(out: Path, port: int, kill_every_s: float, seed: int) -> bool:
             signal.signal(number, lambda *_: over.set())
         over.wait()
         wrong = len(tally.problems)
-    console.print(
+    console().print(
         f"{tally.answers} answers under {tally.faults.total()} kills: "
         + ("all as they should be." if not wrong else f"{wrong} problems.")
     )
@@ -37,4 +37,4 @@ def serve_demo(out: Path, port: int, kill_every_s: float, seed: int) -> bool:
 
 
 def show(text: str, style: str) -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
+    console().print(Text(text, style=style), soft_wrap=True)

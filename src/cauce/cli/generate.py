@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from cauce.cli.output import check_out, console, errors, size
+from cauce.cli.output import check_out, console, error_console, size
 from cauce.datasets import BUILT_IN
 from cauce.errors import UnknownName, UsageError
 
@@ -22,9 +22,9 @@ def generate_command(dataset: str, out: Path, scale: float, seed: int) -> None:
     written = generate_with_bar(dataset, out, scale, seed)
     seconds = max(time.monotonic() - started, 1e-3)
     for name, amount in written.items():
-        console.print(f"{out / name}  {size(amount)}", soft_wrap=True)
+        console().print(f"{out / name}  {size(amount)}", soft_wrap=True)
     total = sum(written.values())
-    console.print(f"{dataset} at scale {scale:g}, seed {seed}: {size(total)}, {size(int(total / seconds))}/s")
+    console().print(f"{dataset} at scale {scale:g}, seed {seed}: {size(total)}, {size(int(total / seconds))}/s")
 
 
 def generate_with_bar(dataset: str, out: Path, scale: float, seed: int) -> dict[str, int]:
@@ -36,6 +36,8 @@ def generate_with_bar(dataset: str, out: Path, scale: float, seed: int) -> dict[
         DownloadColumn(),
         TransferSpeedColumn(),
     )
-    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as progress:
+    with Progress(
+        *columns, console=error_console(), disable=not error_console().is_terminal, transient=True
+    ) as progress:
         task = progress.add_task(f"generating {dataset}", total=None)
         return generate(dataset, out, scale=scale, seed=seed, progress=lambda more: progress.update(task, advance=more))

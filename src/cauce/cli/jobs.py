@@ -43,7 +43,7 @@ def jobs_command(service: Service, json: bool) -> None:
         print_json(found)
         return
     if not found:
-        console.print("no jobs")
+        console().print("no jobs")
         return
     table = Table(header_style="bold cyan", expand=False)
     for name in ("job", "dataset", "state", "begun", "received", "rows", "answers"):
@@ -56,7 +56,7 @@ def jobs_command(service: Service, json: bool) -> None:
             each.job, each.dataset, _state(each), _when(each.created), size(received), f"{each.rows:,}", counted
         )
     # Ids are there to be copied: a line may rather be long than cut.
-    console.print(table, soft_wrap=not console.is_terminal, crop=console.is_terminal)
+    console().print(table, soft_wrap=not console().is_terminal, crop=console().is_terminal)
 
 
 def status_command(service: Service, job: str, json: bool) -> None:
@@ -67,23 +67,23 @@ def show_status(status: JobStatus, json: bool) -> None:
     if json:
         print_json(status)
         return
-    console.print(Text.assemble((status.job, "bold"), f"  {status.dataset}  ", _state(status)), soft_wrap=True)
+    console().print(Text.assemble((status.job, "bold"), f"  {status.dataset}  ", _state(status)), soft_wrap=True)
     if status.cause:
-        console.print(Text(f"  {status.cause}"), soft_wrap=True)
-    console.print(
+        console().print(Text(f"  {status.cause}"), soft_wrap=True)
+    console().print(
         f"  begun {_when(status.created)}" + _then("ended", status.ended) + _then("kept until", status.expires)
     )
     for name, table in status.tables.items():
         of = "" if table.complete is None else f" of {table.complete}"
         rejects = f", {table.rejects:,} rejects" if table.rejects else ""
-        console.print(
+        console().print(
             f"  table {name}: {table.parts}{of} parts received ({size(table.bytes)}), {table.parts_read} read, "
             f"{table.rows:,} rows{rejects}",
             soft_wrap=True,
         )
     for query, answer in status.answers.items():
         state = "complete" if answer.complete else "in work"
-        console.print(f"  {query}: {answer.rows:,} rows, {state}", soft_wrap=True)
+        console().print(f"  {query}: {answer.rows:,} rows, {state}", soft_wrap=True)
 
 
 def watch_command(service: Service, job: str, json: bool) -> None:
@@ -95,7 +95,7 @@ def watch_command(service: Service, job: str, json: bool) -> None:
             else:
                 bars.show(status)
                 if not bars.drawn:
-                    console.print(_line(status), soft_wrap=True)
+                    console().print(_line(status), soft_wrap=True)
     assert status is not None
     if bars.drawn:
         show_status(status, json)
@@ -169,7 +169,7 @@ def cancel_command(service: Service, jobs: Sequence[str], json: bool) -> None:
         print_json(ended)
         return
     for status in ended:
-        console.print(Text.assemble((status.job, "bold"), "  ", _state(status)), soft_wrap=True)
+        console().print(Text.assemble((status.job, "bold"), "  ", _state(status)), soft_wrap=True)
 
 
 def why_command(service: Service, job: str, json: bool) -> None:
@@ -177,7 +177,7 @@ def why_command(service: Service, job: str, json: bool) -> None:
     if json:
         print_json({"job": job, "why": sentence})
     else:
-        console.print(Text(sentence), soft_wrap=True)
+        console().print(Text(sentence), soft_wrap=True)
 
 
 def exit_code(status: JobStatus) -> int:

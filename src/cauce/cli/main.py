@@ -15,6 +15,7 @@ from cauce import __version__
 from cauce.cli.broker import app as broker_app
 from cauce.cli.chaos import app as chaos_app
 from cauce.cli.cluster import register as register_cluster
+from cauce.cli.crash import crashed
 from cauce.cli.deploy import app as deploy_app
 from cauce.cli.options import FabricOption
 from cauce.cli.output import fail, warn
@@ -212,7 +213,7 @@ def _no_more_than(command: str) -> typer.Typer:
 
 
 def entry() -> None:
-    """Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage."""
+    """Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
         _no_more_than(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="cauce")
     except SystemExit as ended:
@@ -235,6 +236,9 @@ def entry() -> None:
     except OSError as problem:
         # A full disk, a folder that may not be written, a file that went away: reasons of the machine, said in a line.
         fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
+        code = 1
+    except Exception as problem:  # noqa: BLE001
+        crashed(problem)
         code = 1
     else:
         code = 0

@@ -102,7 +102,7 @@ def status_command(where: Source, json: bool) -> None:
     if json:
         print_json(body)
         return
-    console.print(processes(body))
+    console().print(processes(body))
 
 
 def processes(body: ClusterBody) -> Group:
@@ -143,7 +143,7 @@ def _tell_events(where: Source, last: int, follow: bool, json: bool) -> None:
             if json:
                 print_json(event)
             else:
-                console.print(Text(_line(event)), soft_wrap=True)
+                console().print(Text(_line(event)), soft_wrap=True)
         if not follow:
             return
         time.sleep(FOLLOW_S)

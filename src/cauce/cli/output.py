@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cauce.errors import CauceError, UsageError
 from cauce.wire import FORMATS, Format
@@ -19,36 +20,34 @@ if TYPE_CHECKING:
 SHORTEST_TEXT, LONGEST_TEXT = 8, 48
 
 
-class _Late:
-    """A console that is made when it is first used: by then the workers are at work."""
+@cache
+def console() -> Console:
+    """Standard output. Built at the first use: Rich is loaded only when there is something to print."""
+    from rich.console import Console
 
-    def __init__(self, **options: bool) -> None:
-        self._options: Any = options
-        self._made: Console | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            from rich.console import Console
-
-            self._made = Console(**self._options)
-        return getattr(self._made, name)
+    return Console(highlight=False, soft_wrap=False)
 
 
-_late: Any = _Late
-console: Console = _late(highlight=False, soft_wrap=False)
-errors: Console = _late(stderr=True, highlight=False)
+@cache
+def error_console() -> Console:
+    """Standard error, built at the first use."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
 
 
 def fail(problem: CauceError) -> None:
     from rich.text import Text
 
-    errors.print(Text.assemble(("error ", "bold red"), (f"[{problem.code}] ", "red"), str(problem)), soft_wrap=True)
+    error_console().print(
+        Text.assemble(("error ", "bold red"), (f"[{problem.code}] ", "red"), str(problem)), soft_wrap=True
+    )
 
 
 def warn(message: str) -> None:
     from rich.text import Text
 
-    errors.print(Text.assemble(("note ", "bold yellow"), message), soft_wrap=True)
+    error_console().print(Text.assemble(("note ", "bold yellow"), message), soft_wrap=True)
 
 
 def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
@@ -66,7 +65,7 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     numbers = {name for name in columns if head.schema[name].is_numeric()}
     widths = {name: max(map(cell_len, [name, *texts[name]])) for name in columns}
     # Numbers are shown whole; texts share what room is left.
-    room = console.width - sum(widths[name] for name in numbers) - 3 * len(columns) - 1
+    room = console().width - sum(widths[name] for name in numbers) - 3 * len(columns) - 1
     limit = _fitting([widths[name] for name in columns if name not in numbers], room)
     for name in columns:
         if name in numbers:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cauce.cli.output import errors
+from cauce.cli.output import error_console
 from cauce.worker.events import Event
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _progress() -> Progress:
         TextColumn("{task.fields[rows]:>13,} rows"),
         TimeElapsedColumn(),
         TextColumn("{task.fields[note]}"),
-        console=errors,
+        console=error_console(),
     )
 
 
@@ -77,10 +77,10 @@ class Bars:
         self.restarts = restarts
         if event.what == "died":
             how = f"signal {event.signal}" if event.signal else f"exit code {event.code}"
-            errors.print(f"worker {event.worker} (pid {event.pid}) died: {how}", style="yellow")
+            error_console().print(f"worker {event.worker} (pid {event.pid}) died: {how}", style="yellow")
         elif restarts and self._progress is not None:
             first = next(iter(self._tasks.values()))
             self._progress.update(first, note=f"{restarts} restarts")
 
     def still(self, waits_for: str) -> None:
-        errors.print(f"nothing has moved for a while: {waits_for}", style="yellow")
+        error_console().print(f"nothing has moved for a while: {waits_for}", style="yellow")

@@ -103,7 +103,7 @@ def run_command(
     show(chosen, sink)
     seconds = time.monotonic() - started
     counted = f"{len(sink.rows)} {'query' if len(sink.rows) == 1 else 'queries'}"
-    console.print(
+    console().print(
         f"{chosen.name}: {counted} over {sum(bars.rows.values()):,} rows, {size(bars.bytes)}, "
         f"in {seconds:.1f} s; answers in {out}/",
         soft_wrap=True,
@@ -188,8 +188,8 @@ def show(dataset: Dataset, sink: Folder) -> None:
     for query, rows in sink.rows.items():
         declared = dataset.queries[query]
         title = f"{dataset.name}.{query}  {declared.question}"
-        console.print(answer_table(title, sink.heads[query], declared.columns, rows))
-        console.print()
+        console().print(answer_table(title, sink.heads[query], declared.columns, rows))
+        console().print()
 
 
 def parameters_of(dataset: Dataset, sentiment: str, params: list[str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from cauce.cli.output import errors
+from cauce.cli.output import error_console
 from cauce.client import JobStatus, Sent
 from cauce.errors import CauceError
 
@@ -26,7 +26,7 @@ class StatusBars:
     """On anything else than a terminal it draws nothing."""
 
     def __init__(self, totals: Mapping[str, int] | None = None, enabled: bool = True) -> None:
-        self.drawn = enabled and errors.is_terminal
+        self.drawn = enabled and error_console().is_terminal
         self._progress = Progress(
             TextColumn("{task.description}", justify="left"),
             BarColumn(bar_width=32),
@@ -35,7 +35,7 @@ class StatusBars:
             TextColumn("{task.fields[rows]:>13,} rows"),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[note]}"),
-            console=errors,
+            console=error_console(),
             disable=not self.drawn,
         )
         self._sending = {table: self._bar(f"send {table}", total) for table, total in (totals or {}).items()}

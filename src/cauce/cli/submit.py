@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from cauce.cli.jobs import detaching, exit_code, print_json, service
-from cauce.cli.output import answer_table, check_out, console, errors, fail, format_of, size, warn
+from cauce.cli.output import answer_table, check_out, console, error_console, fail, format_of, size, warn
 from cauce.cli.run import SHOWN_ROWS, parameters_of
 from cauce.cli.status_bars import StatusBars
 from cauce.client import Job, JobStatus
@@ -63,7 +63,7 @@ class Submit:
     def run(self) -> None:
         started = time.monotonic()
         if not self._json:
-            errors.print(f"job {self._submission.job}", soft_wrap=True)
+            error_console().print(f"job {self._submission.job}", soft_wrap=True)
         with detaching(self._again), StatusBars(self._submission.bytes, enabled=not self._json) as bars:
             status, job = self._send(bars)
             if status is None and self._wait:
@@ -99,7 +99,7 @@ class Submit:
         if self._json:
             print_json(job.status())
         else:
-            console.print(f"sent; the service goes on. To come back: {self._again}", soft_wrap=True)
+            console().print(f"sent; the service goes on. To come back: {self._again}", soft_wrap=True)
 
     def _fetch(self, job: Job, status: JobStatus) -> None:
         """The answers under the names that `cauce run` gives them, each only when it is whole."""
@@ -124,10 +124,10 @@ class Submit:
             declared = dataset.queries[query]
             head = frame_of(job.head(query, SHOWN_ROWS), declared.columns)
             title = f"{dataset.name}.{query}  {declared.question}"
-            console.print(answer_table(title, head, declared.columns, status.answers[query].rows))
-            console.print()
+            console().print(answer_table(title, head, declared.columns, status.answers[query].rows))
+            console().print()
         counted = f"{len(self._submission.queries)} {'query' if len(self._submission.queries) == 1 else 'queries'}"
-        console.print(
+        console().print(
             f"{dataset.name}: {counted} over {status.rows:,} rows, {size(sum(self._submission.bytes.values()))}, "
             f"in {seconds:.1f} s; answers in {self._out}/",
             soft_wrap=True,
