@@ -7,10 +7,14 @@ import sys
 # What is loaded stays: to look through it again and again for what could go takes a tenth of the loading.
 gc.disable()
 
-from cauce.cli.main import entry  # noqa: E402
-
 try:
+    from cauce.cli.main import entry
+
     entry()
+except KeyboardInterrupt:
+    # Before the command line was there to report it.
+    sys.stderr.write("interrupted\n")
+    os._exit(130)
 except SystemExit as ended:
     sys.stdout.flush()
     sys.stderr.flush()

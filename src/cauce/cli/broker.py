@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cauce.cli.options import FabricOption
+from cauce.cli.help import CommandLine
+from cauce.cli.invocation import command
+from cauce.cli.options import FabricOption, JsonOption
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
     from cauce.broker.status import Status
 
-app = typer.Typer(
-    help="Private RabbitMQ nodes on this machine, for trying and testing; a check of any broker.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = CommandLine("Start private RabbitMQ nodes on this machine; check any broker.")
 
-DirOption = Annotated[Path, typer.Option("--dir", help="folder that holds all that belongs to the nodes")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+DirOption = Annotated[
+    Path, typer.Option("--dir", help="directory with everything that belongs to the nodes", metavar="DIR")
+]
 
 
 @app.command("start")
 def start(
     dir: DirOption,
     nodes: Annotated[
-        int | None, typer.Option(help="1, or 3 for a cluster (default: as before, else 1)", show_default=False)
+        int | None, typer.Option(help="1, or 3 for a cluster", metavar="N", show_default="as before, else 1")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Start the nodes that do not run, wait until they answer, and print their address."""
+    """Start the nodes that are not running and print their address."""
     from cauce.broker.installation import installed
     from cauce.broker.nodes import prepare
 
     if nodes not in (None, 1, 3):
-        raise UsageError(f"--nodes cannot be {nodes}; it can be 1 or 3")
+        raise UsageError(f"invalid value {nodes} of --nodes; expected 1 or 3")
     found = prepare(dir, nodes)
     started = found.start()
     if json:
@@ -46,31 +44,37 @@ def start(
         return
     version = ".".join(map(str, installed().version))
     ran = [name for name in found.names if name not in started]
-    done = filter(None, [_listed("started", started), _listed("ran already", ran)])
+    done = filter(None, [_listed("started", started), _listed("already running", ran)])
     _print(f"RabbitMQ {version}: {'; '.join(done)}")
     _print(found.address)
-    _print(f"Stop with: cauce broker stop --dir {shlex.quote(str(found.place.folder))}")
+    _print(f"Stop with: {command('broker', 'stop', '--dir', str(found.place.folder))}")
 
 
 @app.command("stop")
 def stop(dir: DirOption) -> None:
-    """Stop the nodes and their name server. The data stays; remove the folder to be rid of it."""
+    """Stop the nodes and their name server.
+
+    The data stays in the directory, for the next start.
+    """
     from cauce.broker.nodes import existing
 
     found = existing(dir)
     ran = found.stop() if found is not None else []
-    _print(_listed("stopped", ran) or f"nothing ran in {dir}")
+    _print(_listed("stopped", ran) or f"no node was running in {dir}")
 
 
 @app.command("status")
 def status(dir: DirOption, json: JsonOption = False) -> None:
-    """Show the nodes, and who is in the cluster. The exit code is 0 only if all answer and are in it."""
+    """Show the nodes and the members of their cluster.
+
+    The exit code is 0 only if all nodes answer and are members.
+    """
     from cauce.broker.nodes import existing
     from cauce.broker.status import status as status_of
 
     found = existing(dir)
     if found is None:
-        raise UsageError(f"{dir} holds no nodes; make some with cauce broker start --dir {dir}")
+        raise UsageError(f"no nodes in {dir}; start some with: {command('broker', 'start', '--dir', str(dir))}")
     seen = status_of(found)
     if json:
         _print_json(seen)
@@ -83,14 +87,18 @@ def status(dir: DirOption, json: JsonOption = False) -> None:
 @app.command("check")
 def check(
     fabric: FabricOption = "",
-    dir: Annotated[Path | None, typer.Option("--dir", help="folder of private nodes", show_default=False)] = None,
+    dir: Annotated[
+        Path | None, typer.Option("--dir", help="directory of private nodes", metavar="DIR", show_default=False)
+    ] = None,
     node: Annotated[
-        str,
-        typer.Option(help="a node to ask with rabbitmqctl, on its machine", metavar="rabbit@HOST", show_default=False),
+        str, typer.Option(help="node to query with rabbitmqctl, on its machine", metavar="NODE", show_default=False)
     ] = "",
     json: JsonOption = False,
 ) -> None:
-    """Show every setting of a broker that we rely on, and what is wrong. The exit code is 0 only if nothing is."""
+    """Check the settings of a broker that Cauce relies on.
+
+    The exit code is 0 only if all of them are right.
+    """
     from cauce.cli.broker_check import asked_of, lines_of
 
     checked = asked_of(fabric, dir, node).check()
@@ -105,8 +113,8 @@ def check(
 def _print_status(seen: Status) -> None:
     for node in seen.nodes:
         _print(f"{node.name}\t{node.host}:{node.port}\tdistribution {node.distribution_port}\t{node.said}")
-    _print(f"epmd\tport {seen.epmd_port}\t{'dead' if seen.epmd_pid is None else f'pid {seen.epmd_pid}'}")
-    _print(f"in the cluster\t{'nobody could be asked' if seen.members is None else ', '.join(seen.members)}")
+    _print(f"epmd\tport {seen.epmd_port}\t{'not running' if seen.epmd_pid is None else f'pid {seen.epmd_pid}'}")
+    _print(f"members\t{'unknown: no node answers' if seen.members is None else ', '.join(seen.members)}")
     _print(seen.address)
 
 

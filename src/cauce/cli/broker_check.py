@@ -15,6 +15,7 @@ from cauce.broker.control import evaluate_on
 from cauce.broker.finding import NEEDS_AMQP, NEEDS_NODE, Finding
 from cauce.broker.findings import findings
 from cauce.broker.nodes import Nodes, existing
+from cauce.cli.invocation import command
 from cauce.errors import BrokerFailed, UsageError
 from cauce.fabric.address import parse
 from cauce.fabric.private import namespace_of
@@ -23,11 +24,10 @@ from cauce.fabric.rabbitmq_trial import sample_names, try_out
 if TYPE_CHECKING:
     from cauce.broker.facts import ClusterFacts
 
-HEADS = ("setting", "wanted", "found", "verdict", "what to write where")
+HEADS = ("setting", "expected", "found", "verdict", "how to set it")
 HOW_TO_SEE = {
-    NEEDS_NODE: "name a node with --node rabbit@HOST, on a machine of the broker with its cookie; private nodes with "
-    "--dir",
-    NEEDS_AMQP: "name the address that the service uses, with --fabric",
+    NEEDS_NODE: "give --node rabbit@HOST on a machine with the broker's Erlang cookie, or --dir for private nodes",
+    NEEDS_AMQP: "give the address that the service uses with --fabric",
 }
 
 
@@ -60,11 +60,11 @@ class Asked:
 def asked_of(fabric: str, folder: Path | None, node: str) -> Asked:
     if folder is None:
         if not fabric and not node:
-            raise UsageError("name what to check: --fabric amqp://…, --node rabbit@HOST, or --dir of private nodes")
+            raise UsageError("nothing to check; give --fabric amqp://…, --node rabbit@HOST, or --dir of private nodes")
         return Asked(fabric, partial(evaluate_on, node) if node else None)
     nodes = existing(folder)
     if nodes is None:
-        raise UsageError(f"{folder} holds no nodes; make some with cauce broker start --dir {folder}")
+        raise UsageError(f"no nodes in {folder}; start some with: {command('broker', 'start', '--dir', str(folder))}")
     return Asked(fabric or nodes.address, partial(nodes.ctl, _answering(nodes, node), "eval"))
 
 
@@ -75,7 +75,10 @@ def _answering(nodes: Nodes, node: str) -> str:
     for name in nodes.names:
         if nodes.answers(name):
             return name
-    raise BrokerFailed(f"no node of {nodes.place.folder} answers; start them with cauce broker start")
+    raise BrokerFailed(
+        f"no node in {nodes.place.folder} answers; start them with: "
+        f"{command('broker', 'start', '--dir', str(nodes.place.folder))}"
+    )
 
 
 def lines_of(checked: Checked) -> list[str]:
@@ -83,9 +86,9 @@ def lines_of(checked: Checked) -> list[str]:
     rows = [HEADS, *((each.setting, each.wanted, each.found, each.verdict, each.write) for each in checked.settings)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(HEADS))]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [*table, "", f"{checked.wrong or 'nothing'} wrong", *_left(checked.settings)]
+    return [*table, "", f"{checked.wrong or 'no'} wrong setting{'s' * (checked.wrong != 1)}", *_left(checked.settings)]
 
 
 def _left(found: Sequence[Finding]) -> list[str]:
     unseen = [each.write for each in found if each.verdict == "not seen"]
-    return [f"{unseen.count(need)} not seen: {how}" for need, how in HOW_TO_SEE.items() if need in unseen]
+    return [f"{unseen.count(need)} not checked: {how}" for need, how in HOW_TO_SEE.items() if need in unseen]

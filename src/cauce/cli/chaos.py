@@ -14,11 +14,23 @@ from typing import Annotated, Protocol
 
 import typer
 
-from cauce.cli.options import FabricOption
+from cauce.cli.help import CommandLine
+from cauce.cli.options import DataOption, DatasetArgument, FabricOption, QueriesOption, WorkersOption
 from cauce.cli.output import console
 from cauce.errors import JobFailed, UsageError
 
-app = typer.Typer(help="Break things on purpose.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandLine("Inject faults and compare the answers.")
+
+EveryOption = Annotated[str, typer.Option(help="mean time between two faults, such as 0.5s", metavar="TIME")]
+FaultSeedOption = Annotated[int, typer.Option(help="seed of the faults", min=0, metavar="N")]
+SchedulesOption = Annotated[int, typer.Option(help="number of schedules", min=1, metavar="N")]
+FirstOption = Annotated[int, typer.Option(help="seed of the first schedule", min=0, metavar="N")]
+OneSeedOption = Annotated[
+    int, typer.Option(help="run only this schedule, and print its faults", metavar="N", show_default=False)
+]
+ProcessesOption = Annotated[
+    int, typer.Option(help="parallel processes", min=0, metavar="N", show_default="number of cores")
+]
 
 CHUNK = 50
 
@@ -28,17 +40,22 @@ Played = tuple[int, int, list[str]]
 
 @app.command("run")
 def run(
-    dataset: Annotated[str, typer.Argument(help="books, movies, flights, coffee, or the path of your own .py file")],
-    data: Annotated[Path, typer.Option(help="folder that holds the dataset's files")],
-    out: Annotated[Path, typer.Option(help="folder for the answers of both runs")],
-    kill_every: Annotated[str, typer.Option(help="mean time between two faults, such as 0.5s")] = "0.5s",
-    seed: Annotated[int, typer.Option(help="decides who is hit and how", min=0)] = 0,
-    queries: Annotated[str, typer.Option(help="queries to answer (default: all)", metavar="q1,q3")] = "",
-    workers: Annotated[int, typer.Option(help="worker processes (default: the cores)", min=0, show_default=False)] = 0,
-    part_bytes: Annotated[int, typer.Option(help="bytes of a part: small ones make a long run", min=1024)] = 2**18,
+    dataset: DatasetArgument,
+    data: DataOption,
+    out: Annotated[Path, typer.Option(help="directory for the answers of both runs", metavar="DIR")],
+    kill_every: EveryOption = "0.5s",
+    seed: FaultSeedOption = 0,
+    queries: QueriesOption = "",
+    workers: WorkersOption = 0,
+    part_bytes: Annotated[
+        int, typer.Option(help="size of a part; smaller parts make a longer run", min=1024, metavar="BYTES")
+    ] = 2**18,
     fabric: FabricOption = "",
 ) -> None:
-    """Run a job while killing, pausing and restarting its processes; compare with a run left in peace."""
+    """Run a job while its processes are killed and paused; compare the answers.
+
+    The expected answers come from a run without faults.
+    """
     from cauce.chaos.run import Chaos, same_answers
 
     arguments = [dataset, "--data", str(data), "--workers", str(workers), "--part-bytes", str(part_bytes)]
@@ -47,8 +64,8 @@ def run(
     if fabric:
         arguments += ["--fabric", fabric]
     calm, faulty = out / "calm", out / "faulty"
-    peaceful = [sys.executable, "-P", "-m", "cauce", "run", *arguments, "--out", str(calm)]
-    code = subprocess.run(peaceful, stdout=subprocess.DEVNULL, check=False).returncode
+    without_faults = [sys.executable, "-P", "-m", "cauce", "run", *arguments, "--out", str(calm)]
+    code = subprocess.run(without_faults, stdout=subprocess.DEVNULL, check=False).returncode
     if code == 2:
         raise typer.Exit(2)
     if code != 0:
@@ -57,29 +74,32 @@ def run(
     chaos.play()
     kills = sum(done.what == "kill" for done in chaos.done)
     if not chaos.done:
-        raise JobFailed("the run was over before a fault could hit it: give it more data, or a shorter --kill-every")
+        raise JobFailed("the run ended before the first fault; use more data or a shorter --kill-every")
     pauses = len(chaos.done) - kills
     console().print(f"{kills} kill{'s' * (kills != 1)} and {pauses} pause{'s' * (pauses != 1)}")
     different = same_answers(calm, faulty)
     if different:
-        raise JobFailed(f"the answers differ: {', '.join(different)} (compare {calm} with {faulty})")
+        raise JobFailed(f"the answers differ: {', '.join(different)}; compare {calm} with {faulty}")
     console().print("The answers equal those of a run without faults, byte for byte.")
 
 
 @app.command("service")
 def service(
-    out: Annotated[Path, typer.Option(help="folder for data, answers and the service")],
-    minutes: Annotated[float, typer.Option(help="for how long", min=0.1)] = 10.0,
-    clients: Annotated[int, typer.Option(help="clients at once", min=1, max=64)] = 4,
-    kill_every: Annotated[str, typer.Option(help="mean time between two faults, such as 2s")] = "2s",
-    seed: Annotated[int, typer.Option(help="decides who is hit and how", min=0)] = 0,
-    scale: Annotated[float, typer.Option(help="size of the data", min=1e-4, max=1.0)] = 0.004,
+    out: Annotated[Path, typer.Option(help="directory for data, answers and the service", metavar="DIR")],
+    minutes: Annotated[float, typer.Option(help="duration", min=0.1, metavar="MINUTES")] = 10.0,
+    clients: Annotated[int, typer.Option(help="concurrent clients", min=1, max=64, metavar="N")] = 4,
+    kill_every: EveryOption = "2s",
+    seed: FaultSeedOption = 0,
+    scale: Annotated[
+        float, typer.Option(help="size of the data; 1 is that of the real files", min=1e-4, max=1.0, metavar="X")
+    ] = 0.004,
     broker: Annotated[
-        Path | None, typer.Option(help="folder of private broker nodes: on RabbitMQ, and nodes are killed too")
+        Path | None,
+        typer.Option(help="directory of private broker nodes; run on them and kill them too", metavar="DIR"),
     ] = None,
     fabric: FabricOption = "",
 ) -> None:
-    """Serve clients while processes of all roles are killed and stopped; compare every answer."""
+    """Serve clients while processes are killed and paused; compare every answer."""
     from cauce.cli.chaos_service import play_service
 
     play_service(out, minutes * 60, clients, seconds(kill_every), seed, scale, broker, fabric)
@@ -87,12 +107,15 @@ def service(
 
 @app.command("simulate")
 def simulate(
-    schedules: Annotated[int, typer.Option(help="how many schedules", min=1)] = 1000,
-    first: Annotated[int, typer.Option(help="seed of the first one", min=0)] = 0,
-    seed: Annotated[int, typer.Option(help="play this one alone, and tell its faults")] = -1,
-    processes: Annotated[int, typer.Option(help="how many at once (default: the cores)", min=0)] = 0,
+    schedules: SchedulesOption = 1000,
+    first: FirstOption = 0,
+    seed: OneSeedOption = -1,
+    processes: ProcessesOption = 0,
 ) -> None:
-    """Play whole jobs under simulated faults; every seed is a schedule that can be played again."""
+    """Simulate whole jobs under faults.
+
+    Every seed is a schedule of faults that can be repeated.
+    """
     os.environ["POLARS_MAX_THREADS"] = "1"
     if seed >= 0:
         # Not before: others are forked, and a library that has been used cannot be.
@@ -104,19 +127,22 @@ def simulate(
         console().print(f"seed {seed}: {outcome.what}; {outcome.turns} turns, {len(outcome.faults)} faults")
         if outcome.problem:
             raise JobFailed(f"seed {seed}: {outcome.problem}")
-        console().print("right answers, and nothing left behind")
+        console().print("The answers are right, and nothing is left behind.")
         return
     _play_many(_play_jobs, range(first, first + schedules), processes or os.cpu_count() or 1)
 
 
 @app.command("doctors")
 def doctors(
-    schedules: Annotated[int, typer.Option(help="how many schedules", min=1)] = 1000,
-    first: Annotated[int, typer.Option(help="seed of the first one", min=0)] = 0,
-    seed: Annotated[int, typer.Option(help="play this one alone, and tell its faults")] = -1,
-    processes: Annotated[int, typer.Option(help="how many at once (default: the cores)", min=0)] = 0,
+    schedules: SchedulesOption = 1000,
+    first: FirstOption = 0,
+    seed: OneSeedOption = -1,
+    processes: ProcessesOption = 0,
 ) -> None:
-    """Play elections and restarts under simulated faults: there must be one leader again, and everybody once."""
+    """Simulate elections and restarts under faults.
+
+    After the last fault there must be one leader, and every process once.
+    """
     from cauce.chaos.doctors import play
 
     if seed >= 0:
@@ -127,7 +153,7 @@ def doctors(
             raise JobFailed(f"seed {seed}: {outcome.what}: {outcome.problem}")
         console().print(
             f"seed {seed}: {outcome.what}; {len(outcome.faults)} faults; after the last one there was a leader "
-            f"within {outcome.leader_s:.1f} s, and everything was at rest after {outcome.settled_s:.1f} s"
+            f"within {outcome.leader_s:.1f} s, and the cluster was stable after {outcome.settled_s:.1f} s"
         )
         return
     _play_many(_play_doctors, range(first, first + schedules), processes or os.cpu_count() or 1)
@@ -149,11 +175,9 @@ def _play_many(play: Callable[[range], Played], seeds: range, processes: int) ->
     if sys.stderr.isatty():
         sys.stderr.write("\r")
     rate = done / max(time.monotonic() - started, 1e-3)
-    console().print(
-        f"{done:,} schedules with {faults:,} faults: {len(problems)} wrong or hanging ({rate:.0f} a second)"
-    )
+    console().print(f"{done:,} schedules with {faults:,} faults: {len(problems)} failed ({rate:.0f} schedules/s)")
     if problems:
-        raise JobFailed(f"{len(problems)} schedules went wrong; each can be played again with --seed")
+        raise JobFailed(f"{len(problems)} schedules failed; repeat each of them with --seed")
 
 
 def _play_jobs(seeds: range) -> Played:
@@ -184,5 +208,5 @@ def seconds(text: str) -> float:
     """`0.5s`, `500ms`, `2`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|)", text.strip())
     if match is None or float(match[1]) == 0:
-        raise UsageError(f"{text!r} is no span of time; write it as 0.5s or 500ms")
+        raise UsageError(f"invalid duration {text!r}; expected a value such as 0.5s or 500ms")
     return float(match[1]) / (1000 if match[2] == "ms" else 1)

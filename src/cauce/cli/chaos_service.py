@@ -11,6 +11,7 @@ from cauce.broker.nodes import Nodes, existing
 from cauce.chaos.service import KINDS, NODE, Clients, Faults, Tally, running
 from cauce.cli.demo import answer_all
 from cauce.cli.demo_service import show
+from cauce.cli.invocation import command
 from cauce.cli.output import console
 from cauce.client import Service, Settings
 from cauce.doctor.home import Home
@@ -36,7 +37,7 @@ def play_service(
 ) -> None:
     nodes = _nodes(broker)
     if nodes is not None and fabric:
-        raise UsageError("--broker names nodes that have an address: leave --fabric out")
+        raise UsageError("--broker and --fabric exclude each other: private nodes have an address of their own")
     address = f"{nodes.address}?namespace=chaos-{int(time.time())}" if nodes is not None else fabric
     answer_all(out, scale, seed)
     tally = Tally(show)
@@ -57,7 +58,9 @@ def _nodes(broker: Path | None) -> Nodes | None:
         return None
     nodes = existing(broker)
     if nodes is None:
-        raise UsageError(f"{broker} holds no broker nodes: make some with cauce broker start --dir {broker} --nodes 3")
+        raise UsageError(
+            f"no nodes in {broker}; start some with: {command('broker', 'start', '--dir', str(broker), '--nodes', '3')}"
+        )
     nodes.start()
     return nodes
 
@@ -78,10 +81,10 @@ def _conclude(tally: Tally) -> None:
     kinds = ", ".join(f"{number} x {kind}" for kind, number in tally.faults.most_common())
     roles = ", ".join(f"{number} of {role}s" for role, number in tally.hit.most_common())
     console().print(f"{tally.faults.total()} faults ({kinds}) hit {tally.hit.total()} processes ({roles})")
-    again = f", {tally.returns} times a client gave up waiting and came again" if tally.returns else ""
+    again = f", {tally.returns} retries of clients" if tally.returns else ""
     console().print(f"{tally.jobs} jobs, {tally.answers} answers{again}", soft_wrap=True)
     if not tally.faults or not tally.jobs:
-        raise JobFailed("no fault happened, or no job ended: give it more --minutes")
+        raise JobFailed("no fault happened, or no job ended; use more --minutes")
     if tally.problems:
         raise JobFailed(f"{len(tally.problems)} problems, the first: {tally.problems[0]}")
-    console().print("Every job ended, and every answer is as it should be, byte for byte.")
+    console().print("Every job ended, and every answer is correct, byte for byte.")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cauce.cli.options import FabricOption
+from cauce.cli.help import OPERATE, SERVICE
+from cauce.cli.options import AttemptsOption, FabricOption, JsonOption, PowerOption
 from cauce.cli.serve import (
-    AttemptsOption,
     CertOption,
     DatasetOption,
     DoctorsOption,
@@ -20,19 +20,18 @@ from cauce.cli.serve import (
     KeyOption,
     LimitOption,
     NameOption,
-    PowerOption,
     RestartsOption,
     TimingOption,
     TokensOption,
     launching_of,
 )
-from cauce.cli.service import Ca, Gateways, Json, Token
+from cauce.cli.service import Ca, Gateways, Token
 
-DirOption = Annotated[Path, typer.Option("--dir", help="folder of the service")]
+DirOption = Annotated[Path, typer.Option("--dir", help="directory of the service", metavar="DIR")]
 MaybeDirOption = Annotated[
-    Path | None, typer.Option("--dir", help="folder of the service; without it a gateway is asked", show_default=False)
+    Path | None, typer.Option("--dir", help="directory of the service, instead of --gateway", metavar="DIR")
 ]
-Names = Annotated[list[str], typer.Argument(help="names such as worker-2", metavar="NAME...")]
+Names = Annotated[list[str], typer.Argument(help="names of processes, such as worker-2", metavar="NAME")]
 
 
 def worker(
@@ -46,7 +45,10 @@ def worker(
     doctors: DoctorsOption = "",
     key_file: KeyFileOption = None,
 ) -> None:
-    """Run one worker: on a host of its own, or beside a gateway that shares its folder or fabric."""
+    """Run a single worker, on this or another machine.
+
+    It shares a directory or a fabric with the gateways.
+    """
     from cauce.cli.alone import Calling, worker_alone
     from cauce.cli.bodies import Launching
 
@@ -59,12 +61,15 @@ def doctor(
     dir: DirOption,
     name: NameOption = "",
     listen: Annotated[
-        str, typer.Option(help="address to listen on, if not its own of --doctors", metavar="HOST:PORT")
+        str,
+        typer.Option(help="address to listen on", metavar="HOST:PORT", show_default="its own one in --doctors"),
     ] = "",
     doctors: DoctorsOption = "",
     key_file: KeyFileOption = None,
     host: HostOption = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="port for gateways on this host, if it is to have any", max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(help="port of the gateways on this host (0: no gateways)", min=0, max=65535, metavar="PORT")
+    ] = 0,
     tokens: TokensOption = None,
     tls_cert: CertOption = None,
     tls_key: KeyOption = None,
@@ -78,8 +83,9 @@ def doctor(
     incarnation: IncarnationOption = "",
     restarts: RestartsOption = 0,
 ) -> None:
-    """Run one doctor: of the service in --dir, or of one over several hosts, named by --doctors and --key-file.
+    """Run a single doctor, which starts and restarts processes.
 
+    It belongs to the service in --dir, or to one over several hosts that --doctors and --key-file describe.
     The other options are for the gateways and workers that it starts on this host.
     """
     from cauce.cli.alone import Calling, doctor_alone
@@ -94,17 +100,21 @@ def doctor(
 def stop(
     dir: DirOption,
     names: Annotated[
-        list[str] | None, typer.Argument(help="names such as worker-2; without any, everything", metavar="NAME...")
+        list[str] | None,
+        typer.Argument(help="names of processes, such as worker-2; without any, the whole service", metavar="NAME"),
     ] = None,
 ) -> None:
-    """End the service in good order, or single processes of it. What was stopped stays stopped."""
+    """Stop the service, or some of its processes.
+
+    They stay stopped until they are started again.
+    """
     from cauce.cli.operating import stop_command
 
     stop_command(dir, names or [])
 
 
 def start(dir: DirOption, names: Names) -> None:
-    """Have processes run again that were stopped or parked."""
+    """Start processes that were stopped, or that failed too often."""
     from cauce.cli.operating import start_command
 
     start_command(dir, names)
@@ -112,9 +122,11 @@ def start(dir: DirOption, names: Names) -> None:
 
 def scale(
     dir: DirOption,
-    counts: Annotated[list[str], typer.Argument(help="such as workers=8 or workers@b=4", metavar="ROLE=NUMBER...")],
+    counts: Annotated[
+        list[str], typer.Argument(help="number of processes, such as workers=8 or workers@b=4", metavar="ROLE=N")
+    ],
 ) -> None:
-    """Change how many processes of a role there are, while the service runs."""
+    """Change the number of workers, gateways or doctors."""
     from cauce.cli.operating import scale_command
 
     scale_command(dir, counts)
@@ -122,14 +134,14 @@ def scale(
 
 def events(
     dir: MaybeDirOption = None,
-    follow: Annotated[bool, typer.Option("--follow", help="go on with what happens from now on")] = False,
-    last: Annotated[int, typer.Option(help="how many to show", min=1)] = 100,
+    follow: Annotated[bool, typer.Option("--follow", help="print new events until Ctrl-C")] = False,
+    last: Annotated[int, typer.Option(help="number of events to show", min=1, metavar="N")] = 100,
     gateway: Gateways = None,
     token: Token = "",
     ca: Ca = "",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
-    """Show what happened to the processes of the service: deaths, restarts, elections."""
+    """List crashes, restarts, elections and other events."""
     from cauce.cli.operating import events_command, source
 
     events_command(source(dir, gateway, token, ca), last, follow, json)
@@ -137,17 +149,19 @@ def events(
 
 def top(
     dir: MaybeDirOption = None,
-    every: Annotated[float, typer.Option(help="seconds between two looks", min=0.2, max=60)] = 1.0,
+    every: Annotated[float, typer.Option(help="refresh interval", min=0.2, max=60, metavar="SECONDS")] = 1.0,
     gateway: Gateways = None,
     token: Token = "",
     ca: Ca = "",
 ) -> None:
-    """Show the processes of the service, live, until Ctrl-C."""
+    """Show the processes of the service, live; Ctrl-C ends it."""
     from cauce.cli.operating import source, top_command
 
     top_command(source(dir, gateway, token, ca), every)
 
 
 def register(app: typer.Typer) -> None:
-    for command in (worker, doctor, stop, start, scale, events, top):
-        app.command()(command)
+    app.command(rich_help_panel=SERVICE)(worker)
+    app.command(rich_help_panel=SERVICE)(doctor)
+    for command in (stop, start, scale, events, top):
+        app.command(rich_help_panel=OPERATE)(command)

@@ -27,7 +27,9 @@ def crashed(problem: Exception) -> None:
 
 
 def restore_terminal() -> None:
-    """Undoes what progress bars and full-screen views do to a terminal."""
+    """Undoes what progress bars and full-screen views do to a terminal that understands them."""
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        return
     for stream in (sys.stderr, sys.stdout):
         try:
             if stream.isatty():

@@ -8,25 +8,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cauce.cli.help import CommandLine
+
 if TYPE_CHECKING:
     from cauce.deploy.deployment import Platform
 
-app = typer.Typer(help="Write the files to run the service in containers.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandLine("Write the files for a service in containers.")
 
-WorkersOption = Annotated[int, typer.Option(help="worker processes, with a thread each", min=1, max=1000)]
-GatewaysOption = Annotated[int, typer.Option(help="gateway processes", min=1, max=64)]
-DoctorsOption = Annotated[int, typer.Option(help="doctor processes; from three on any of them may die", min=1, max=9)]
-OutOption = Annotated[
-    Path | None, typer.Option(help="folder to write (default: compose, kubernetes)", show_default=False)
+WorkersOption = Annotated[int, typer.Option(help="worker processes, one thread each", min=1, max=1000, metavar="N")]
+GatewaysOption = Annotated[int, typer.Option(help="gateway processes", min=1, max=64, metavar="N")]
+DoctorsOption = Annotated[
+    int, typer.Option(help="doctor processes; with three or more, any of them may fail", min=1, max=9, metavar="N")
 ]
-ImageOption = Annotated[str, typer.Option(help="name of Cauce's image, as it is to be built", metavar="NAME")]
+OutOption = Annotated[
+    Path | None, typer.Option(help="directory to write", metavar="DIR", show_default="compose or kubernetes")
+]
+ImageOption = Annotated[str, typer.Option(help="name of the Cauce image to build", metavar="NAME")]
 BrokerOption = Annotated[str, typer.Option(help="image of RabbitMQ", metavar="NAME")]
-NameOption = Annotated[str, typer.Option(help="of the Compose project, or of the Kubernetes namespace")]
+NameOption = Annotated[
+    str, typer.Option(help="name of the Compose project or the Kubernetes namespace", metavar="NAME")
+]
 StorageOption = Annotated[str, typer.Option(help="disk of each of the three RabbitMQ nodes", metavar="SIZE")]
 MemoryOption = Annotated[str, typer.Option(help="memory of each worker", metavar="SIZE")]
 BrokerMemoryOption = Annotated[str, typer.Option(help="memory of each RabbitMQ node", metavar="SIZE")]
-PortOption = Annotated[int, typer.Option(help="port of the first gateway on this machine", min=1, max=65535)]
-ForceOption = Annotated[bool, typer.Option("--force", help="write over what is there; its secrets are kept")]
+PortOption = Annotated[
+    int, typer.Option(help="port of the first gateway on this machine", min=1, max=65535, metavar="PORT")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="overwrite existing files; secrets are kept")]
 
 
 @app.command("compose")
@@ -44,7 +52,7 @@ def compose(
     port: PortOption = 8080,
     force: ForceOption = False,
 ) -> None:
-    """For Docker Compose: one machine."""
+    """Write files for Docker Compose, on one machine."""
     sizes = {"storage": storage, "memory": memory, "broker_memory": broker_memory}
     _deploy("compose", out, force, workers, gateways, doctors, name, image, broker_image, port, sizes)
 
@@ -63,7 +71,7 @@ def kubernetes(
     broker_memory: BrokerMemoryOption = "2Gi",
     force: ForceOption = False,
 ) -> None:
-    """For Kubernetes: a folder for kubectl apply --kustomize."""
+    """Write files for Kubernetes: a directory for kubectl apply --kustomize."""
     sizes = {"storage": storage, "memory": memory, "broker_memory": broker_memory}
     _deploy("kubernetes", out, force, workers, gateways, doctors, name, image, broker_image, 8080, sizes)
 
@@ -88,4 +96,4 @@ def _deploy(
     plan = checked(workers, gateways, doctors, name, image, broker_image, port, **sizes)
     folder = out or Path(platform)
     deploy(platform, plan, folder, Path(cauce.__file__).parent, force=force)
-    sys.stdout.write(f"{folder} holds all that is needed; {folder / 'README.md'} says which three commands to run\n")
+    sys.stdout.write(f"wrote {folder}; the commands to run are in {folder / 'README.md'}\n")

@@ -1,4 +1,4 @@
-"""The command line: `cauce run`, `explain`, `datasets`, `generate`, `demo`, `bench`."""
+"""The command line: all commands, and the exit code of each outcome."""
 
 from __future__ import annotations
 
@@ -15,41 +15,36 @@ from cauce import __version__
 from cauce.cli.broker import app as broker_app
 from cauce.cli.chaos import app as chaos_app
 from cauce.cli.cluster import register as register_cluster
-from cauce.cli.crash import crashed
+from cauce.cli.completion import COMPLETE, completion
+from cauce.cli.crash import crashed, restore_terminal
 from cauce.cli.deploy import app as deploy_app
-from cauce.cli.options import FabricOption
+from cauce.cli.help import ANSWER, SERVICE, SETUP, TRY, CommandLine
+from cauce.cli.options import (
+    AttemptsOption,
+    DataOption,
+    DatasetArgument,
+    FabricOption,
+    FormatOption,
+    OutOption,
+    ParamOption,
+    PartitionsOption,
+    PowerOption,
+    QueriesOption,
+    SeedOption,
+    SentimentOption,
+    WorkersOption,
+    dataset_names,
+)
 from cauce.cli.output import fail, warn
 from cauce.cli.serve import register as register_serve
 from cauce.cli.service import register as register_service
 from cauce.errors import CauceError, JobFailed, UsageError
 
-app = typer.Typer(
-    help="Answers a catalogue of queries over big files, exactly.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = CommandLine("Answer queries over big files, exactly, even if any process is killed meanwhile.")
 
-app.add_typer(chaos_app, name="chaos")
-app.add_typer(broker_app, name="broker")
-app.add_typer(deploy_app, name="deploy")
-
-DatasetArgument = Annotated[
-    str, typer.Argument(help="books, movies, flights, coffee, or the path of your own .py file")
-]
-QueriesOption = Annotated[str, typer.Option(help="queries to answer, such as q1,q3 (default: all)", metavar="q1,q3")]
-SentimentOption = Annotated[str, typer.Option(help="scorer of texts: vader or textblob", metavar="NAME")]
-PartitionsOption = Annotated[
-    int, typer.Option(help="partitions of every keyed stage (default: the cores)", min=0, max=4096, show_default=False)
-]
-
-ParamOption = Annotated[
-    list[str] | None, typer.Option(help="a dataset's own parameter, as name=value", metavar="NAME=VALUE")
-]
-WorkersOption = Annotated[
-    int, typer.Option(help="worker processes (default: the cores)", min=0, max=256, show_default=False)
-]
+app.add_typer(chaos_app, name="chaos", rich_help_panel=TRY)
+app.add_typer(broker_app, name="broker", rich_help_panel=TRY)
+app.add_typer(deploy_app, name="deploy", rich_help_panel=SERVICE)
 
 
 def names(listed: str) -> list[str]:
@@ -66,7 +61,7 @@ def _print_version(asked: bool) -> None:
 def common(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     if context.invoked_subcommand != "run":
@@ -74,32 +69,37 @@ def common(
         gc.enable()
 
 
-@app.command()
+@app.command(rich_help_panel=ANSWER)
 def run(
     dataset: DatasetArgument,
-    data: Annotated[Path, typer.Option(help="folder that holds the dataset's files")],
-    out: Annotated[Path, typer.Option(help="folder for the answers")] = Path("answers"),
+    data: DataOption,
+    out: OutOption = Path("answers"),
     queries: QueriesOption = "",
-    format: Annotated[str, typer.Option(help="csv, json, parquet or arrow", metavar="FORMAT")] = "csv",
+    format: FormatOption = "csv",
     partitions: PartitionsOption = 0,
     workers: WorkersOption = 0,
     sentiment: SentimentOption = "",
     param: ParamOption = None,
-    work: Annotated[Path | None, typer.Option(help="folder for the run's own files (default: in --out)")] = None,
-    power_safe: Annotated[
-        bool, typer.Option("--power-safe", help="survive a loss of power too, not only kills")
-    ] = False,
+    work: Annotated[
+        Path | None, typer.Option(help="directory for temporary files", metavar="DIR", show_default="in --out")
+    ] = None,
+    power_safe: PowerOption = False,
     part_bytes: Annotated[
         int,
-        typer.Option(help="bytes of a part of a table (default: by their size)", min=0, max=2**30, show_default=False),
+        typer.Option(
+            help="size of a part of a table", min=0, max=2**30, metavar="BYTES", show_default="by the size of the files"
+        ),
     ] = 0,
     journal: Annotated[
-        bool, typer.Option(help="note what is done, so that a dead worker's lane goes on where it was")
+        bool, typer.Option(help="record progress, so that a crashed task resumes at a checkpoint")
     ] = True,
-    attempts: Annotated[int, typer.Option(help="deaths of workers on one part before the job is given up", min=1)] = 3,
+    attempts: AttemptsOption = 3,
     fabric: FabricOption = "",
 ) -> None:
-    """Answer queries over the files in a folder. Run again after a kill, it goes on where it was."""
+    """Answer queries over the files in a directory.
+
+    If the run is interrupted or killed, the same command resumes it.
+    """
     from cauce.cli.run import run_command
 
     run_command(
@@ -121,7 +121,7 @@ def run(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=ANSWER)
 def explain(
     dataset: DatasetArgument,
     queries: QueriesOption = "",
@@ -129,7 +129,7 @@ def explain(
     sentiment: SentimentOption = "",
     param: ParamOption = None,
 ) -> None:
-    """Print the plan: stages, keys, and what is shared."""
+    """Print the plan of queries: stages, keys, and what they share."""
     from cauce.cli.run import parameters_of
     from cauce.datasets import load
     from cauce.plan.explain import explain as explain_plan
@@ -139,7 +139,7 @@ def explain(
     sys.stdout.write(explain_plan(plan))
 
 
-@app.command()
+@app.command(rich_help_panel=ANSWER)
 def datasets() -> None:
     """List the datasets with their tables, files and queries."""
     from cauce.cli.listing import list_datasets
@@ -147,31 +147,24 @@ def datasets() -> None:
     list_datasets()
 
 
-@app.command()
-def generate(
-    dataset: Annotated[str, typer.Argument(help="books, movies, flights or coffee")],
-    out: Annotated[Path, typer.Option(help="folder to write the files into")],
-    scale: Annotated[float, typer.Option(help="1 is the size of the real files", min=0.0)] = 0.01,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same bytes", min=0)] = 0,
-) -> None:
-    """Write synthetic files in the format of the real ones."""
-    from cauce.cli.generate import generate_command
-
-    generate_command(dataset, out, scale, seed)
-
-
-@app.command()
+@app.command(rich_help_panel=TRY)
 def demo(
-    out: Annotated[Path, typer.Option(help="folder for data and answers")] = Path("demo"),
-    scale: Annotated[float, typer.Option(help="share of the real files' size", min=0.0005, max=1.0)] = 0.002,
-    seed: Annotated[int, typer.Option(min=0)] = 7,
+    out: Annotated[Path, typer.Option(help="directory for data and answers", metavar="DIR")] = Path("demo"),
+    scale: Annotated[
+        float, typer.Option(help="size of the data; 1 is that of the real files", min=0.0005, max=1.0, metavar="X")
+    ] = 0.002,
+    seed: SeedOption = 7,
     serve: Annotated[
-        bool, typer.Option("--serve", help="then serve: dashboard, clients, and a kill every few seconds")
+        bool, typer.Option("--serve", help="then start a service with a dashboard and clients, and kill its processes")
     ] = False,
-    port: Annotated[int, typer.Option(help="of the service (0: any free one)", min=0, max=65535)] = 8080,
-    kill_every: Annotated[float, typer.Option(help="seconds between kills (0: none)", min=0.0)] = 5.0,
+    port: Annotated[
+        int, typer.Option(help="with --serve: port of the service (0: any free one)", min=0, max=65535, metavar="PORT")
+    ] = 8080,
+    kill_every: Annotated[
+        float, typer.Option(help="with --serve: time between two kills (0: no kills)", min=0.0, metavar="SECONDS")
+    ] = 5.0,
 ) -> None:
-    """Make small data for the four datasets and answer all nineteen queries."""
+    """Generate small data and answer the queries of all datasets."""
     from cauce.cli.demo import demo_command, demo_serve_command
 
     if serve:
@@ -180,21 +173,47 @@ def demo(
         demo_command(out, scale, seed)
 
 
+@app.command(rich_help_panel=TRY)
+def generate(
+    dataset: Annotated[
+        str,
+        typer.Argument(help="books, movies, flights or coffee", metavar="DATASET", autocompletion=dataset_names),
+    ],
+    out: Annotated[Path, typer.Option(help="directory to write the files into", metavar="DIR")],
+    scale: Annotated[
+        float, typer.Option(help="size of the data; 1 is that of the real files", min=0.0, metavar="X")
+    ] = 0.01,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same bytes", min=0, metavar="N")] = 0,
+) -> None:
+    """Write synthetic files in the format of the real ones."""
+    from cauce.cli.generate import generate_command
+
+    generate_command(dataset, out, scale, seed)
+
+
 register_serve(app)
 register_service(app)
 register_cluster(app)
 
 
-@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    rich_help_panel=TRY,
+    add_help_option=False,
+    options_metavar="[OPTIONS]",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
 def bench(context: typer.Context) -> None:
-    """Measure Cauce beside DuckDB, Polars, pandas, Dask and PySpark, in a clone of the project."""
+    """Measure Cauce beside DuckDB, Polars, pandas, Dask and PySpark."""
     clone = Path(__file__).parents[3]
     if not (clone / "bench" / "__main__.py").is_file():
-        raise UsageError("cauce bench needs the folder bench/ of the project: run ./cauce bench in a clone")
+        raise UsageError("cauce bench needs the directory bench/ of the project; run ./cauce bench in a clone")
     sys.path.insert(0, str(clone))
     from bench.__main__ import main
 
     raise typer.Exit(main(context.args))
+
+
+app.command(rich_help_panel=SETUP)(completion)
 
 
 def cores() -> int:
@@ -215,12 +234,13 @@ def _no_more_than(command: str) -> typer.Typer:
 def entry() -> None:
     """Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
+        if COMPLETE in os.environ:
+            from typer.completion import completion_init  # type: ignore[attr-defined]
+
+            completion_init()
         _no_more_than(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="cauce")
     except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-        if isinstance(ended.__context__, BrokenPipeError):
-            # The reader of our output went away, as `head` does: the library takes that for a failure, and it is none.
-            code = 0
+        code = _code_of(ended)
     except UsageError as problem:
         fail(problem)
         code = 2
@@ -228,13 +248,12 @@ def entry() -> None:
         fail(problem)
         code = 1
     except KeyboardInterrupt:
-        warn("stopped; nothing was left behind, the same command starts again")
-        code = 130
+        code = _interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as problem:
-        # A full disk, a folder that may not be written, a file that went away: reasons of the machine, said in a line.
+        # A full disk, a directory without write permission, a file that was removed: reasons of the machine.
         fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
         code = 1
     except Exception as problem:  # noqa: BLE001
@@ -243,6 +262,23 @@ def entry() -> None:
     else:
         code = 0
     sys.exit(code)
+
+
+def _code_of(ended: SystemExit) -> int:
+    """The exit code that a command chose, or the one for what Typer turned into an exit."""
+    if isinstance(ended.__context__, BrokenPipeError):
+        # The reader of our output went away, as `head` does. Typer reports a failure, but nothing failed.
+        return 0
+    if isinstance(ended.__context__, typer.Exit) and isinstance(ended.__context__.__cause__, KeyboardInterrupt):
+        return _interrupted()
+    return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+
+
+def _interrupted() -> int:
+    """Reports Ctrl-C for a command that has nothing more to say about it."""
+    restore_terminal()
+    warn("interrupted")
+    return 130
 
 
 if __name__ == "__main__":

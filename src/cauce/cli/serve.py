@@ -11,52 +11,66 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cauce.cli.options import FabricOption
+from cauce.cli.help import OPERATE, SERVICE, CommandLine
+from cauce.cli.options import AttemptsOption, FabricOption, JsonOption, PowerOption
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
     from cauce.cli.bodies import Launching
 
-DirOption = Annotated[Path, typer.Option("--dir", help="folder that holds the service's jobs and tokens")]
-HostOption = Annotated[str, typer.Option(help="address to listen on; beyond this machine a token is needed")]
-PortOption = Annotated[int, typer.Option(help="port to listen on (0: any free one)", min=0, max=65535)]
-TokensOption = Annotated[
-    Path | None, typer.Option(help="file of tokens (default: tokens.json in --dir)", show_default=False)
+DirOption = Annotated[Path, typer.Option("--dir", help="directory of the service: jobs, tokens, logs", metavar="DIR")]
+HostOption = Annotated[
+    str, typer.Option(help="address to listen on; other than loopback requires tokens", metavar="ADDRESS")
 ]
-CertOption = Annotated[Path | None, typer.Option(help="certificate for TLS, in PEM format", show_default=False)]
-KeyOption = Annotated[Path | None, typer.Option(help="its key, in PEM format", show_default=False)]
+PortOption = Annotated[int, typer.Option(help="port to listen on (0: any free one)", min=0, max=65535, metavar="PORT")]
+TokensOption = Annotated[
+    Path | None, typer.Option(help="file with the tokens", metavar="FILE", show_default="tokens.json in --dir")
+]
+CertOption = Annotated[Path | None, typer.Option(help="certificate for TLS (PEM)", metavar="FILE", show_default=False)]
+KeyOption = Annotated[
+    Path | None, typer.Option(help="key of the certificate (PEM)", metavar="FILE", show_default=False)
+]
 DatasetOption = Annotated[
-    list[Path] | None, typer.Option("--dataset", help="a .py file that declares a dataset of your own; repeatable")
+    list[Path] | None,
+    typer.Option("--dataset", help=".py file that declares a dataset of your own; repeatable", metavar="FILE"),
 ]
 FilesOption = Annotated[
-    list[Path] | None, typer.Option("--allow-files", help="folder of which clients may name files; repeatable")
+    list[Path] | None,
+    typer.Option("--allow-files", help="directory whose files clients may refer to; repeatable", metavar="DIR"),
 ]
 LimitOption = Annotated[
     list[str] | None,
-    typer.Option("--limit", help="a limit of the service, such as jobs=50; repeatable, a wrong one lists all"),
+    typer.Option(
+        "--limit", help="limit of the service, such as jobs=50; repeatable; an unknown name lists all", metavar="NAME=N"
+    ),
 ]
-PowerOption = Annotated[bool, typer.Option("--power-safe", help="survive a loss of power too, not only kills")]
-
-AttemptsOption = Annotated[int, typer.Option(help="deaths of workers on one part before its job is given up", min=1)]
 TimingOption = Annotated[
     list[str] | None,
-    typer.Option("--timing", help="a time of the doctors, such as hung=60; repeatable, a wrong one lists all"),
+    typer.Option(
+        "--timing",
+        help="timeout of the doctors, such as hung=60; repeatable; an unknown name lists all",
+        metavar="NAME=SECONDS",
+    ),
 ]
-NameOption = Annotated[str, typer.Option(help="its name in the cluster, such as worker-1@b", show_default=False)]
-IncarnationOption = Annotated[str, typer.Option(hidden=True)]
-RestartsOption = Annotated[int, typer.Option(hidden=True)]
-DoctorsOption = Annotated[
-    str, typer.Option(help="addresses of the doctors that watch it", metavar="HOST:PORT,…", show_default=False)
+NameOption = Annotated[
+    str, typer.Option(help="name of the process, such as worker-1@b", metavar="NAME", show_default=False)
 ]
-KeyFileOption = Annotated[Path | None, typer.Option(help="file with the cluster's key", show_default=False)]
+IncarnationOption = Annotated[str, typer.Option(hidden=True, help="set by a doctor", metavar="ID")]
+RestartsOption = Annotated[int, typer.Option(hidden=True, help="set by a doctor", metavar="N")]
+DoctorsOption = Annotated[str, typer.Option(help="addresses of all doctors", metavar="HOST:PORT,…", show_default=False)]
+KeyFileOption = Annotated[
+    Path | None, typer.Option(help="file with the cluster's key", metavar="FILE", show_default=False)
+]
 
-token_app = typer.Typer(help="Who may use the service.", no_args_is_help=True, rich_markup_mode=None)
+TokenArgument = Annotated[str, typer.Argument(help="name of the token's owner", metavar="NAME")]
+
+token_app = CommandLine("Create, list and remove access tokens.")
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(serve)
-    app.command()(gateway)
-    app.add_typer(token_app, name="token")
+    app.command(rich_help_panel=SERVICE)(serve)
+    app.command(rich_help_panel=SERVICE)(gateway)
+    app.add_typer(token_app, name="token", rich_help_panel=OPERATE)
 
 
 def serve(
@@ -64,13 +78,16 @@ def serve(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8080,
     workers: Annotated[
-        int | None, typer.Option(help="worker processes (default: the cores)", min=0, max=256, show_default=False)
+        int | None,
+        typer.Option(help="worker processes", min=0, max=256, metavar="N", show_default="as before, else the cores"),
     ] = None,
     gateways: Annotated[
-        int | None, typer.Option(help="gateway processes on the port (default: 2)", min=1, max=64, show_default=False)
+        int | None,
+        typer.Option(help="gateway processes", min=1, max=64, metavar="N", show_default="as before, else 2"),
     ] = None,
     doctors: Annotated[
-        int | None, typer.Option(help="doctor processes (default: 3)", min=1, max=9, show_default=False)
+        int | None,
+        typer.Option(help="doctor processes", min=1, max=9, metavar="N", show_default="as before, else 3"),
     ] = None,
     tokens: TokensOption = None,
     tls_cert: CertOption = None,
@@ -80,22 +97,31 @@ def serve(
     limit: LimitOption = None,
     power_safe: PowerOption = False,
     fabric: FabricOption = "",
-    detach: Annotated[bool, typer.Option("--detach", help="return when all is ready; cauce stop ends it")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="return when the service is ready; cauce stop ends it")
+    ] = False,
     watch: Annotated[
-        str | None, typer.Option(help="star: the leader watches all; ring: each its neighbour", metavar="HOW")
+        str | None, typer.Option(help="star: the leader watches all; ring: each its neighbour", metavar="STAR|RING")
     ] = None,
     attempts: AttemptsOption = 3,
     timing: TimingOption = None,
     image: Annotated[
-        str, typer.Option(help="workers and gateways live in containers of this image", show_default=False)
+        str,
+        typer.Option(help="run workers and gateways in containers of this image", metavar="IMAGE", show_default=False),
     ] = "",
-    docker: Annotated[str, typer.Option(help="where Docker listens")] = "unix:///var/run/docker.sock",
+    docker: Annotated[
+        str, typer.Option(help="address of the Docker daemon", metavar="ADDRESS")
+    ] = "unix:///var/run/docker.sock",
     cluster: Annotated[
-        Path | None, typer.Option(help="file cluster.toml with numbers of processes and times", show_default=False)
+        Path | None,
+        typer.Option(help="cluster.toml with process counts and timeouts", metavar="FILE", show_default=False),
     ] = None,
-    end_with: Annotated[int, typer.Option(hidden=True, help="a process that the service is not to outlive")] = 0,
+    end_with: Annotated[int, typer.Option(hidden=True, help="stop when this process ends", metavar="PID")] = 0,
 ) -> None:
-    """Serve many clients over HTTP: gateways, workers, and doctors that bring back whatever dies. Ends at SIGTERM."""
+    """Start a service: gateways, workers and doctors, over HTTP.
+
+    Doctors restart processes that fail. Ctrl-C or SIGTERM ends the service.
+    """
     from cauce.cli.bodies import METRICS, prepare
 
     prepare(dir.resolve())
@@ -130,7 +156,10 @@ def gateway(
     doctors: DoctorsOption = "",
     key_file: KeyFileOption = None,
 ) -> None:
-    """Run one gateway, without workers: several of them, and workers elsewhere, may share a folder."""
+    """Run a single gateway, without workers.
+
+    Several gateways and workers may share a directory or a fabric.
+    """
     from cauce.cli.alone import Calling, gateway_alone
 
     calling = Calling("gateway", dir, name, incarnation, restarts, doctors, key_file)
@@ -170,16 +199,19 @@ def launching_of(
 
 
 @token_app.command("create")
-def token_create(name: Annotated[str, typer.Argument(help="whose token it is")], dir: DirOption) -> None:
-    """Make a token and print it: it is not kept, and not shown again."""
+def token_create(name: TokenArgument, dir: DirOption) -> None:
+    """Create a token and print it.
+
+    Only its hash is stored: it cannot be shown again.
+    """
     from cauce.gateway.tokens import FILE, create_token
 
     sys.stdout.write(create_token(dir / FILE, name) + "\n")
 
 
 @token_app.command("list")
-def token_list(dir: DirOption, json: Annotated[bool, typer.Option("--json", help="for machines")] = False) -> None:
-    """Show the names of those who have a token."""
+def token_list(dir: DirOption, json: JsonOption = False) -> None:
+    """List the names and creation times of the tokens."""
     import msgspec
 
     from cauce.gateway.tokens import FILE, read_tokens
@@ -194,8 +226,11 @@ def token_list(dir: DirOption, json: Annotated[bool, typer.Option("--json", help
 
 
 @token_app.command("remove")
-def token_remove(name: Annotated[str, typer.Argument(help="whose token it is")], dir: DirOption) -> None:
-    """Remove a token: from now on it opens nothing. The jobs sent with it stay until they expire."""
+def token_remove(name: TokenArgument, dir: DirOption) -> None:
+    """Remove a token.
+
+    Requests with it are refused from now on. Jobs created with it stay until they expire.
+    """
     from cauce.gateway.tokens import FILE, remove_token
 
     remove_token(dir / FILE, name)
@@ -211,7 +246,7 @@ def _make_folder(folder: Path, *, fresh: bool = False) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise UsageError(f"{folder} cannot be a folder: a file is in the way") from None
+        raise UsageError(f"cannot create the directory {folder}: a file of that name exists") from None
 
 
 def _say_ready(url: str) -> None:

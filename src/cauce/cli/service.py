@@ -7,59 +7,82 @@ from typing import Annotated
 
 import typer
 
+from cauce.cli.help import CLIENT
+from cauce.cli.options import (
+    DataOption,
+    DatasetArgument,
+    FormatOption,
+    JsonOption,
+    OutOption,
+    ParamOption,
+    QueriesOption,
+    SentimentOption,
+)
+
 Gateways = Annotated[
     list[str] | None,
-    typer.Option("--gateway", help="address of a gateway; several may be given", metavar="URL", envvar="CAUCE_GATEWAY"),
+    typer.Option(
+        "--gateway",
+        help="address of a gateway; repeatable",
+        metavar="URL",
+        envvar="CAUCE_GATEWAY",
+        show_default="http://127.0.0.1:8080",
+    ),
 ]
-Token = Annotated[str, typer.Option(help="the token to show", metavar="T", envvar="CAUCE_TOKEN", show_envvar=True)]
-Ca = Annotated[str, typer.Option(help="file of certificates to trust, for https", metavar="FILE", envvar="CAUCE_CA")]
-Json = Annotated[bool, typer.Option("--json", help="print JSON")]
-JobArgument = Annotated[str, typer.Argument(help="the job's id", metavar="JOB")]
-Format = Annotated[str, typer.Option(help="csv, json, parquet or arrow", metavar="FORMAT")]
+Token = Annotated[str, typer.Option(help="access token", metavar="TOKEN", envvar="CAUCE_TOKEN")]
+Ca = Annotated[str, typer.Option(help="certificates to trust, for https", metavar="FILE", envvar="CAUCE_CA")]
+JobArgument = Annotated[str, typer.Argument(help="id of the job", metavar="JOB")]
 
 
 def submit(
-    dataset: Annotated[str, typer.Argument(help="books, movies, flights, coffee, or the path of your own .py file")],
-    data: Annotated[Path, typer.Option(help="folder that holds the dataset's files")],
-    queries: Annotated[str, typer.Option(help="queries to answer (default: all)", metavar="q1,q3")] = "",
+    dataset: DatasetArgument,
+    data: DataOption,
+    queries: QueriesOption = "",
     gateway: Gateways = None,
-    job: Annotated[str, typer.Option(help="the job's id; that of a job begun before goes on with it")] = "",
-    out: Annotated[Path, typer.Option(help="folder for the answers")] = Path("answers"),
-    format: Format = "csv",
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="wait for the answers, or only send")] = True,
-    compress: Annotated[str, typer.Option(help="auto (not on this machine), zstd or none", metavar="HOW")] = "auto",
-    sentiment: Annotated[str, typer.Option(help="scorer of texts: vader or textblob", metavar="NAME")] = "",
-    param: Annotated[
-        list[str] | None, typer.Option(help="a dataset's own parameter, as name=value", metavar="NAME=VALUE")
-    ] = None,
+    job: Annotated[
+        str, typer.Option(help="id of the job; an existing one is resumed", metavar="JOB", show_default="a new one")
+    ] = "",
+    out: OutOption = Path("answers"),
+    format: FormatOption = "csv",
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="wait for the answers, or only upload")] = True,
+    compress: Annotated[
+        str, typer.Option(help="compression of the upload: auto (not to this machine), zstd or none", metavar="HOW")
+    ] = "auto",
+    sentiment: SentimentOption = "",
+    param: ParamOption = None,
     token: Token = "",
     ca: Ca = "",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
-    """Send a dataset's files to the service and fetch the answers. Ctrl-C detaches; the job goes on."""
+    """Upload files to a service and fetch the answers.
+
+    Ctrl-C detaches, and the job continues at the service. The same command with the same --job returns to it.
+    """
     from cauce.cli.submit import Submit
 
     Submit(dataset, data, queries, gateway, job, out, format, wait, compress, sentiment, param, token, ca, json).run()
 
 
-def jobs(gateway: Gateways = None, token: Token = "", ca: Ca = "", json: Json = False) -> None:
-    """List your jobs at the service."""
+def jobs(gateway: Gateways = None, token: Token = "", ca: Ca = "", json: JsonOption = False) -> None:
+    """List your jobs."""
     from cauce.cli.jobs import jobs_command, service
 
     jobs_command(service(gateway, token, ca), json)
 
 
 def status(
-    job: Annotated[str, typer.Argument(help="a job's id; without one, the processes of the service are shown")] = "",
+    job: Annotated[
+        str, typer.Argument(help="id of a job; without it, the processes of the service are shown", metavar="JOB")
+    ] = "",
     dir: Annotated[
-        Path | None, typer.Option("--dir", help="folder of the service; without it a gateway is asked")
+        Path | None, typer.Option("--dir", help="directory of the service, instead of --gateway", metavar="DIR")
     ] = None,
     gateway: Gateways = None,
     token: Token = "",
     ca: Ca = "",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
-    """Show how far a job is, or how the processes of the service are."""
+    """Show the progress of a job, or the processes of the service."""
     if not job:
         from cauce.cli.operating import source
         from cauce.cli.operating import status_command as processes_command
@@ -71,8 +94,11 @@ def status(
     status_command(service(gateway, token, ca), job, json)
 
 
-def watch(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca = "", json: Json = False) -> None:
-    """Follow a job to its end. The exit code is 0 only if it is done."""
+def watch(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca = "", json: JsonOption = False) -> None:
+    """Follow a job until it ends.
+
+    The exit code is 0 only if the job is done.
+    """
     from cauce.cli.jobs import service, watch_command
 
     watch_command(service(gateway, token, ca), job, json)
@@ -80,16 +106,20 @@ def watch(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca 
 
 def results(
     job: JobArgument,
-    query: Annotated[str, typer.Option(help="which answer", metavar="q1")] = "",
-    format: Format = "csv",
-    out: Annotated[Path | None, typer.Option(help="file to write (default: standard output)", metavar="FILE")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="print rows as they come in, as JSON lines")] = False,
+    query: Annotated[
+        str, typer.Option(help="the query whose answer to fetch", metavar="QUERY", show_default="the only one")
+    ] = "",
+    format: FormatOption = "csv",
+    out: Annotated[
+        Path | None, typer.Option(help="file to write", metavar="FILE", show_default="standard output")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="print rows as JSON lines as they arrive")] = False,
     gateway: Gateways = None,
     token: Token = "",
     ca: Ca = "",
-    json: Annotated[bool, typer.Option("--json", help="the same as --format json")] = False,
+    json: Annotated[bool, typer.Option("--json", help="same as --format json")] = False,
 ) -> None:
-    """Fetch an answer; waits until it is complete."""
+    """Fetch an answer, as soon as it is complete."""
     from cauce.cli.jobs import results_command, service
 
     results_command(service(gateway, token, ca), job, query, "json" if json else format, out, follow)
@@ -97,33 +127,38 @@ def results(
 
 def rejects(
     job: JobArgument,
-    out: Annotated[Path | None, typer.Option(help="file to write (default: standard output)", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="file to write", metavar="FILE", show_default="standard output")
+    ] = None,
     gateway: Gateways = None,
     token: Token = "",
     ca: Ca = "",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
-    """Print as CSV what of a job's files could not be read, with file and line; waits until all are read."""
+    """Print the rows that could not be read, as CSV.
+
+    Each has its file, line, column and reason. Waits until all files are read.
+    """
     from cauce.cli.jobs import rejects_command, service
 
     rejects_command(service(gateway, token, ca), job, out, json)
 
 
 def cancel(
-    jobs: Annotated[list[str], typer.Argument(help="the jobs' ids", metavar="JOB...")],
+    jobs: Annotated[list[str], typer.Argument(help="ids of the jobs", metavar="JOB")],
     gateway: Gateways = None,
     token: Token = "",
     ca: Ca = "",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
-    """End jobs and release all they hold."""
+    """Cancel jobs and release their resources."""
     from cauce.cli.jobs import cancel_command, service
 
     cancel_command(service(gateway, token, ca), jobs, json)
 
 
-def why(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca = "", json: Json = False) -> None:
-    """Say in one sentence what a job waits for."""
+def why(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca = "", json: JsonOption = False) -> None:
+    """Explain in one sentence what a job is waiting for."""
     from cauce.cli.jobs import service, why_command
 
     why_command(service(gateway, token, ca), job, json)
@@ -131,4 +166,4 @@ def why(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca = 
 
 def register(app: typer.Typer) -> None:
     for command in (submit, jobs, status, watch, results, rejects, cancel, why):
-        app.command()(command)
+        app.command(rich_help_panel=CLIENT)(command)

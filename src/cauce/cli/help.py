@@ -1,0 +1,99 @@
+"""The layout of `--help`: commands in sections, plain placeholders, no truncated text. Never imported for its output by
+anything else; loads no library that a command would not load anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+ANSWER = "Answer queries"
+SERVICE = "Run a service"
+CLIENT = "Use a service"
+OPERATE = "Operate a service"
+TRY = "Try and test"
+SETUP = "Set up"
+SECTIONS = (ANSWER, SERVICE, CLIENT, OPERATE, TRY, SETUP)
+"""In the order of the help."""
+OTHERS = "Commands"
+"""The one section of a group without sections."""
+
+WIDTH = 100
+"""The widest help, on a terminal that has the room. Longer lines are hard to read."""
+_WHOLE = 10_000
+"""A limit for short descriptions that none of them reaches: they wrap instead."""
+
+
+class HelpfulCommand(TyperCommand):
+    """A command whose arguments are shown as `DATASET`, not as Python types."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces = [self.options_metavar] if self.options_metavar else []
+        return [*pieces, *(_usage(each) for each in self.params if isinstance(each, TyperArgument))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for each in self.get_params(ctx):
+            record = each.get_help_record(ctx)
+            if record is not None and isinstance(each, TyperArgument):
+                rows["Arguments"].append((_name(each), record[1]))
+            elif record is not None:
+                rows["Options"].append(record)
+        for title, listed in rows.items():
+            if listed:
+                with formatter.section(title):
+                    formatter.write_dl(listed)
+
+
+class SectionedGroup(TyperGroup):
+    """A group that lists its commands by section, each with its whole first sentence."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        shown = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
+        width = max(map(len, shown), default=0)
+        sections = {name: _section(command) for name, command in shown.items()}
+        for section in (*SECTIONS, OTHERS):
+            rows = [
+                (name.ljust(width), command.get_short_help_str(_WHOLE))
+                for name, command in shown.items()
+                if sections[name] == section
+            ]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+
+
+class CommandLine(typer.Typer):
+    """A group of commands with this layout, `-h`, and no start-up cost for Rich."""
+
+    def __init__(self, help: str, **options: Any) -> None:
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+        super().__init__(
+            help=help,
+            cls=SectionedGroup,
+            no_args_is_help=True,
+            add_completion=False,
+            pretty_exceptions_enable=False,
+            rich_markup_mode=None,
+            context_settings=settings,
+            **options,
+        )
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
+        return super().command(name, cls=HelpfulCommand, **options)
+
+
+def _section(command: object) -> str:
+    panel = getattr(command, "rich_help_panel", None)
+    return panel if isinstance(panel, str) and panel in SECTIONS else OTHERS
+
+
+def _name(argument: TyperArgument) -> str:
+    return argument.metavar or (argument.name or "").upper()
+
+
+def _usage(argument: TyperArgument) -> str:
+    name = _name(argument) + ("..." if argument.nargs != 1 else "")
+    return name if argument.required else f"[{name}]"
