@@ -23,6 +23,8 @@ CauceError                 code
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class CauceError(Exception):
     """Root of the tree. The message says what happened, to what, and what to do next."""
@@ -36,6 +38,17 @@ class UsageError(CauceError):
 
 class UnknownName(UsageError):
     code = "unknown-name"
+
+
+def unknown(what: str, name: str, known: Iterable[str], besides: str = "") -> UnknownName:
+    """The error for a `what` that does not exist: suggests a similar name, and lists those that exist. `besides` is
+    another kind of value that is accepted."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    similar = get_close_matches(name, names, 1)
+    expected = "; ".join(filter(None, [f"expected one of {', '.join(names)}" if names else "there are none", besides]))
+    return UnknownName(f"unknown {what} {name}; " + (f"did you mean {similar[0]}? " if similar else "") + expected)
 
 
 class DataNotFound(UsageError):

@@ -45,9 +45,11 @@ class Calling:
 
     def check(self) -> None:
         if bool(self.doctors) != (self.key_file is not None):
-            raise UsageError("--doctors and --key-file belong together")
+            raise UsageError("--doctors and --key-file must be given together")
         if self.name and role_of(self.name) != self.role:
-            raise UsageError(f"--name {self.name} is no {self.role}")
+            raise UsageError(
+                f"--name {self.name} is not the name of a {self.role}; expected {self.role}-N or {self.role}-N@HOST"
+            )
 
     @property
     def host(self) -> str:
@@ -123,7 +125,7 @@ def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: S
     cluster = home.cluster()
     name = calling.name or min(cluster.doctors)
     if name not in cluster.doctors:
-        raise UsageError(f"{name} is none of the doctors {', '.join(cluster.doctors)}")
+        raise UsageError(f"unknown doctor {name}; expected one of {', '.join(cluster.doctors)}")
     load_all()
     chosen = incarnation_of(calling.incarnation) if calling.incarnation else next_incarnation(home)
     roused = not calling.incarnation
@@ -149,5 +151,5 @@ def doctors_of(text: str) -> dict[str, str]:
         found[name if equals else name_of("doctor", number)] = address
     for name in found:
         if role_of(name) != "doctor":
-            raise UsageError(f"--doctors names {name}, which is no doctor")
+            raise UsageError(f"--doctors: {name} is not the name of a doctor; expected doctor-N or doctor-N@HOST")
     return found

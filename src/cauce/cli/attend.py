@@ -37,6 +37,7 @@ class LogTail:
     """Copies what is added to the logs of all processes."""
 
     folder: Path
+    shown: bool = True
     _read: dict[str, int] = field(default_factory=dict)
 
     def skip(self) -> None:
@@ -44,6 +45,8 @@ class LogTail:
         self._read = {path.name: path.stat().st_size for path in self.folder.glob("*.log")}
 
     def copy(self) -> None:
+        if not self.shown:
+            return
         for path in sorted(self.folder.glob("*.log")):
             with suppress(FileNotFoundError):
                 self._copy(path)
@@ -104,7 +107,9 @@ class Attendant:
                     return True
                 if view is not None and (parked := [row for row in view.rows if row.state == PARKED]):
                     self.end()
-                    raise JobFailed(f"{parked[0].name} cannot be started: {parked[0].why}")
+                    raise JobFailed(
+                        f"{parked[0].name} does not start: {parked[0].why}; its log is in {self._home.logs}"
+                    )
                 time.sleep(LOOK_S)
         return False
 

@@ -133,7 +133,7 @@ def gateway_body(home: Home, entry: Entry) -> int:
     tell_in_log("gateway")
     given = launching(home.cluster())
     if not given.port:
-        raise UsageError(f"{entry.name} has no port: give --port to the doctor of its host")
+        raise UsageError(f"{entry.name} has no port; start the doctor of its host with --port")
     place = replace(given.place(), shared=True)
     return run_gateway(given.settings(home.folder), place, place.bind(), lambda _: None, Pulse(home, entry))
 

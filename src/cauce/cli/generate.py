@@ -8,15 +8,16 @@ from pathlib import Path
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from cauce.cli.output import check_out, console, error_console, size
+from cauce.cli.progress import shown
 from cauce.datasets import BUILT_IN
-from cauce.errors import UnknownName, UsageError
+from cauce.errors import UsageError, unknown
 
 
 def generate_command(dataset: str, out: Path, scale: float, seed: int) -> None:
     if dataset not in BUILT_IN:
-        raise UnknownName(f"no generator for {dataset}; there are {', '.join(BUILT_IN)}")
+        raise unknown("dataset", dataset, BUILT_IN)
     if scale <= 0:
-        raise UsageError("--scale must be above 0; 1 is the size of the real files")
+        raise UsageError("--scale must be greater than 0; 1 is the size of the real files")
     check_out(out)
     started = time.monotonic()
     written = generate_with_bar(dataset, out, scale, seed)
@@ -36,8 +37,7 @@ def generate_with_bar(dataset: str, out: Path, scale: float, seed: int) -> dict[
         DownloadColumn(),
         TransferSpeedColumn(),
     )
-    with Progress(
-        *columns, console=error_console(), disable=not error_console().is_terminal, transient=True
-    ) as progress:
+    progress = Progress(*columns, console=error_console(), disable=not error_console().is_terminal, transient=True)
+    with shown(progress):
         task = progress.add_task(f"generating {dataset}", total=None)
         return generate(dataset, out, scale=scale, seed=seed, progress=lambda more: progress.update(task, advance=more))

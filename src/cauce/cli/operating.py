@@ -1,4 +1,4 @@
-"""What the commands on a cluster do: ask or wish, and print what comes of it."""
+"""The commands that show and change the processes of a service."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cauce.cli.invocation import command
 from cauce.cli.jobs import DEFAULT_GATEWAY, print_json
 from cauce.cli.output import console, size, warn
+from cauce.cli.progress import shown
 from cauce.client.transport import Transport
 from cauce.doctor.asking import Asker
 from cauce.doctor.bodies import ClusterBody, EventsBody, cluster_body, events_after, last_events
 from cauce.doctor.control import desired, stop_all, wish
-from cauce.doctor.desired import MOST, RUNNING, STOPPED, count_key, hold_key
+from cauce.doctor.desired import MOST, RUNNING, STOPPED, Desired, count_key, hold_key
 from cauce.doctor.events import Event, EventLog
 from cauce.doctor.home import Home
-from cauce.doctor.names import Role, check_host, order_of
+from cauce.doctor.names import Role, check_host, order_of, role_of
 from cauce.doctor.view import Row
-from cauce.errors import Unreachable, UsageError
+from cauce.errors import Unreachable, UsageError, unknown
 from cauce.fabric.address import open_fabric
 
 ASK_S = 3.0
@@ -50,6 +52,7 @@ class FolderSource:
     """On the host itself: its doctors are asked, and the fabric is read."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._cluster = Home(folder).cluster()
         self._log: EventLog | None = None
 
@@ -58,7 +61,8 @@ class FolderSource:
             view = asker.view(ASK_S)
         if view is None:
             raise Unreachable(
-                "no doctor of this service answers: it is not running, or every one of its doctors is dead"
+                f"no doctor of the service in {self._folder} answers: it is not running, or all its doctors have "
+                f"failed; start it with: {command('serve', '--dir', str(self._folder))}"
             )
         return cluster_body(view)
 
@@ -159,7 +163,8 @@ def _line(event: Event) -> str:
 
 def top_command(where: Source, every_s: float) -> None:
     screen = Console(highlight=False)
-    with suppress(KeyboardInterrupt), Live(console=screen, screen=screen.is_terminal, auto_refresh=False) as live:
+    live = Live(console=screen, screen=screen.is_terminal, auto_refresh=False)
+    with suppress(KeyboardInterrupt), shown(live):
         while True:
             body = where.cluster()
             recent = [Text(_line(event), style="dim") for event in where.last(8).events]
@@ -171,39 +176,88 @@ def stop_command(folder: Path, names: list[str]) -> None:
     home = Home(folder)
     home.cluster()
     if names:
-        wish(home, {hold_key(name): STOPPED for name in _known(home, names)}, "stopped by an operator")
+        _require_running(home, known=_known(home, names))
+        wish(home, {hold_key(name): STOPPED for name in names}, "stopped by an operator")
+        _print(f"Stopping {', '.join(names)}. Start again with: {command('start', '--dir', str(folder), *names)}")
         return
+    running = len(home.survivors())
     stop_all(home, warn)
+    _print(f"Stopped the service in {folder}: {running} processes." if running else f"No process runs in {folder}.")
 
 
 def start_command(folder: Path, names: list[str]) -> None:
     home = Home(folder)
-    wish(home, {hold_key(name): "" for name in _known(home, names)}, "started by an operator")
+    known = _known(home, names)
+    _require_running(home, known)
+    held = [name for name in names if name in known.held]
+    wish(home, {hold_key(name): "" for name in names}, "started by an operator")
+    _print(f"Starting {', '.join(held)}." if held else f"{', '.join(names)}: not stopped, nothing to start.")
 
 
 def scale_command(folder: Path, counts: list[str]) -> None:
     home = Home(folder)
     wishes = dict(map(_count, counts))
-    if not desired(home).known:
+    known = desired(home)
+    if not known.known:
         # The first word on a cluster that was not begun by `serve`.
         wishes[RUNNING] = "yes"
     wish(home, wishes, "scaled by an operator")
+    changed = ", ".join(f"{text} (was {_counted(known, text)})" for text in counts)
+    later = "" if _is_running(home, known) or not known.known else f", when it is started: {_how_to_start(home)}"
+    _print(f"Scaled the service in {folder} to {changed}{later}")
+
+
+def _counted(known: Desired, text: str) -> int:
+    role, host = _role_of(text.partition("=")[0])
+    return known.counts.get((role, host), 0)
+
+
+def _require_running(home: Home, known: Desired) -> None:
+    if not _is_running(home, known):
+        raise Unreachable(f"the service in {home.folder} is not running; start it with: {_how_to_start(home)}")
+
+
+def _is_running(home: Home, known: Desired) -> bool:
+    """Whether some doctor, here or on another host, carries out what is asked for."""
+    if not known.running:
+        return False
+    if any(role_of(each.name) == "doctor" for each in home.survivors()):
+        return True
+    with Asker(home.cluster()) as asker:
+        return asker.view(ASK_S) is not None
+
+
+def _how_to_start(home: Home) -> str:
+    return command("serve", "--dir", str(home.folder))
+
+
+def _print(line: str) -> None:
+    console().print(Text(line), soft_wrap=True)
 
 
 def _count(text: str) -> tuple[str, str]:
     what, equals, number = text.partition("=")
+    if not equals or not number.isdecimal():
+        raise UsageError(f"invalid number of processes {text!r}; expected workers=8, gateways=2 or doctors=3")
+    role, host = _role_of(what)
+    least = 1 if role == "doctor" else 0
+    if not least <= int(number) <= MOST:
+        raise UsageError(f"invalid number of processes {text!r}; expected {least} to {MOST}")
+    return count_key(role, host), number
+
+
+def _role_of(what: str) -> tuple[Role, str]:
+    """Of `workers` or `workers@host`."""
     plural, _, host = what.partition("@")
     role = _ROLES.get(plural)
-    if role is None or not equals or not number.isdecimal():
-        raise UsageError(f"{text!r} is no number of processes; write it as workers=8, gateways=2 or doctors=3")
-    if int(number) > MOST or (role == "doctor" and int(number) < 1):
-        raise UsageError(f"{text}: there can be 1 to {MOST} of them" if role == "doctor" else f"{text}: at most {MOST}")
-    return count_key(role, check_host(host)), number
+    if role is None:
+        raise unknown("role", plural, _ROLES)
+    return role, check_host(host)
 
 
-def _known(home: Home, names: list[str]) -> list[str]:
+def _known(home: Home, names: list[str]) -> Desired:
     known = desired(home)
     for name in names:
         if not known.counted(name):
-            raise UsageError(f"there is no {name} in this service: cauce status shows who there is")
-    return names
+            raise unknown("process", name, known.names)
+    return known

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cauce.errors import CauceError, UsageError
+from cauce.errors import CauceError, UsageError, unknown
 from cauce.wire import FORMATS, Format
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ def check_out(out: Path) -> None:
     """Raises unless `out` is a folder or can become one."""
     nearest = next((path for path in (out, *out.parents) if path.exists()), out)
     if nearest.exists() and not nearest.is_dir():
-        raise UsageError(f"{nearest} is a file; --out names a folder")
+        raise UsageError(f"{nearest} is a file; --out expects a directory")
 
 
 def format_of(form: str) -> Format:
     for known in FORMATS:
         if form == known:
             return known
-    raise UsageError(f"--format cannot be {form!r}; it can be {', '.join(FORMATS)}")
+    raise unknown("format", form, FORMATS)
 
 
 def size(amount: int) -> str:

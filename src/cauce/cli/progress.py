@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Protocol
 
 from cauce.cli.output import error_console
 from cauce.worker.events import Event
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+
+class Display(Protocol):
+    """Rich's progress bars and live views."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@contextmanager
+def shown(display: Display) -> Iterator[None]:
+    """Shows a display, and always takes it away: Rich's own `with` leaves the cursor hidden if Ctrl-C comes while the
+    display starts."""
+    try:
+        display.start()
+        yield
+    finally:
+        display.stop()
 
 
 def _progress() -> Progress:
@@ -30,7 +50,7 @@ def _progress() -> Progress:
 
 
 class Bars:
-    """Watches a run on the terminal; on anything else than a terminal it draws nothing."""
+    """Shows a run on the terminal; on anything else than a terminal it draws nothing."""
 
     def __init__(self, totals: Mapping[str, int]) -> None:
         self._progress = _progress() if sys.stderr.isatty() else None
@@ -43,15 +63,15 @@ class Bars:
         self.rows = dict.fromkeys(totals, 0)
         self.bytes = 0
         self.restarts = 0
+        self._shown = ExitStack()
 
     def __enter__(self) -> Bars:
         if self._progress is not None:
-            self._progress.start()
+            self._shown.enter_context(shown(self._progress))
         return self
 
     def __exit__(self, *problem: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self._shown.close()
 
     def cut(self, table: str, seq: int, part_bytes: int) -> None:
         self._weights[table, seq] = part_bytes
@@ -77,10 +97,10 @@ class Bars:
         self.restarts = restarts
         if event.what == "died":
             how = f"signal {event.signal}" if event.signal else f"exit code {event.code}"
-            error_console().print(f"worker {event.worker} (pid {event.pid}) died: {how}", style="yellow")
+            error_console().print(f"worker {event.worker} (pid {event.pid}) crashed: {how}", style="yellow")
         elif restarts and self._progress is not None:
             first = next(iter(self._tasks.values()))
             self._progress.update(first, note=f"{restarts} restarts")
 
     def still(self, waits_for: str) -> None:
-        error_console().print(f"nothing has moved for a while: {waits_for}", style="yellow")
+        error_console().print(f"no progress for a while: {waits_for}", style="yellow")

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from cauce.cli.invocation import same_command
 from cauce.cli.notices import tell_in_a_line
 from cauce.cli.output import answer_table, check_out, console, format_of, size, warn
 from cauce.cli.progress import Bars
@@ -91,7 +92,7 @@ def run_command(
         raise
     except KeyboardInterrupt:
         crew.stop()
-        warn(f"stopped. Run the same command again to go on where it was (its work is in {folder.path})")
+        warn(f"interrupted; the work so far is kept in {folder.path}. Continue with: {same_command()}")
         raise SystemExit(130) from None
     else:
         crew.kill()
@@ -109,7 +110,7 @@ def run_command(
         soft_wrap=True,
     )
     if bars.restarts:
-        warn(f"{bars.restarts} restarts of workers on the way")
+        warn(f"workers were restarted {bars.restarts} time{'s' * (bars.restarts != 1)}")
     if sink.reject_spool.count:
         rows = sink.reject_spool.count
         warn(f"{rows:,} reject{'s' * (rows != 1)}: see {out / REJECTS}")
@@ -166,7 +167,7 @@ def _answer(
     try:
         return attempt(settings)
     except CutWrongly:
-        warn("the files hold quotes that hide where their records begin: starting again, reading them whole first")
+        warn("quotes in the files hide where records begin; restarting with a scan of the whole files first")
         return attempt(exact)
 
 
@@ -197,10 +198,10 @@ def parameters_of(dataset: Dataset, sentiment: str, params: list[str]) -> dict[s
     for param in params:
         name, equals, value = param.partition("=")
         if not equals:
-            raise UsageError(f"--param {param} has no value; write it as name=value")
+            raise UsageError(f"--param {param} has no value; expected name=value")
         given[name] = value
     if sentiment:
         if "sentiment" not in [parameter.name for parameter in dataset.parameters]:
-            raise UnknownName(f"{dataset.name} scores no texts: leave --sentiment out")
+            raise UnknownName(f"dataset {dataset.name} has no texts to score; omit --sentiment")
         given["sentiment"] = sentiment
     return given

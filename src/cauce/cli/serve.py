@@ -6,12 +6,14 @@ import os
 import shutil
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cauce.cli.help import OPERATE, SERVICE, CommandLine
+from cauce.cli.invocation import command
 from cauce.cli.options import AttemptsOption, FabricOption, JsonOption, PowerOption
 from cauce.errors import UsageError
 
@@ -135,7 +137,11 @@ def serve(
     given = in_boxes(given, image, docker)
     wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or [], end_with), cluster)
     wanted.check()
-    raise typer.Exit(Serving(dir, given, wanted, _say_ready).run(detach=detach))
+    ready = partial(_say_detached, dir) if detach else _say_ready
+    code = Serving(dir, given, wanted, ready).run(detach=detach)
+    if code or not detach:
+        _print(f"Stopped the service in {dir}.")
+    raise typer.Exit(code)
 
 
 def gateway(
@@ -250,5 +256,14 @@ def _make_folder(folder: Path, *, fresh: bool = False) -> None:
 
 
 def _say_ready(url: str) -> None:
-    sys.stdout.write(f"Cauce is ready on {url}\n")
+    _print(f"Cauce is ready on {url}")
+
+
+def _say_detached(folder: Path, url: str) -> None:
+    _print(f"Cauce is ready on {url} (directory {folder}). Stop it with: {command('stop', '--dir', str(folder))}")
+
+
+def _print(line: str) -> None:
+    """There at once, for programs that read along."""
+    sys.stdout.write(line + "\n")
     sys.stdout.flush()

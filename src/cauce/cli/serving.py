@@ -38,14 +38,16 @@ class Serving:
         load_all()
         tell_in_log("serve")
         cluster = begin(self._home, msgspec.structs.replace(given, port=port), self._wanted)
-        tail = LogTail(self._home.logs)
+        # A detached service keeps its logs in their files: the terminal is for one line.
+        tail = LogTail(self._home.logs, shown=not detach)
         tail.skip()
         # Before any thread or log of our own: the doctors are this process forked.
         cluster = start_doctors(self._home, cluster, sorted(cluster.doctors))
         attendant = Attendant(self._home, cluster, tail, warn)
         attendant.stay_by()
         log = start_logs("serve")
-        log.info("service started", folder=str(self._home.folder), doctors=len(cluster.doctors))
+        if not detach:
+            log.info("service started", folder=str(self._home.folder), doctors=len(cluster.doctors))
         if attendant.wait_ready():
             self._ready(place.url(bound))
             if detach:
@@ -54,5 +56,7 @@ class Serving:
         attendant.end()
         bound.close()
         shutil.rmtree(self._home.folder / METRICS, ignore_errors=True)
-        log.info("service stopped")
-        return 0
+        if not detach:
+            log.info("service stopped")
+        # A service that was to stay in the background and was interrupted before it was ready has not been started.
+        return 130 if detach else 0

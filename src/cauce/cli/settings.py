@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cauce.cli.invocation import command
 from cauce.cli.output import warn
-from cauce.errors import UsageError
+from cauce.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from cauce.cli.bodies import Launching
@@ -25,13 +26,16 @@ def checked(given: Launching, folder: Path, *, shared: bool = False) -> Launchin
     place.check()
     for each in given.allow_files:
         if not Path(each).is_dir():
-            raise UsageError(f"--allow-files {each} is no folder")
+            raise UsageError(f"--allow-files {each} is not a directory")
     register_datasets([Path(each) for each in given.datasets])
     with replace(place, shared=shared).bind() as bound:
         remote = needs_token(bound)
     file = Path(given.tokens) if given.tokens else folder / FILE
     if not read_tokens(file) and remote:
-        warn(f"nobody has a token for {given.host} yet: make one with cauce token create NAME --dir {folder}")
+        warn(
+            f"clients of {given.host} need a token, and there is none yet; create one with: "
+            f"{command('token', 'create', 'NAME', '--dir', str(folder))}"
+        )
     found = {"remote": remote, "tokens": str(file.resolve())}
     paths = {name: [str(Path(each).resolve()) for each in getattr(given, name)] for name in ("datasets", "allow_files")}
     made = _replaced(given, **found, **paths)
@@ -66,12 +70,18 @@ def _limited(settings: GatewaySettings, given: list[str]) -> GatewaySettings:
         try:
             number = type(place[name])(value)
         except (KeyError, ValueError):
-            known = ", ".join(f"{name}={value:g}" for name, value in sorted({**of_jobs, **own}.items()))
-            raise UsageError(f"--limit {text} is none; limits are numbers, as in {known}") from None
+            raise _invalid_limit(text, {**of_jobs, **own}) from None
         if not number >= 1:
-            raise UsageError(f"--limit {text} is too low: it must be 1 at least")
+            raise UsageError(f"invalid --limit {text}; the value must be at least 1")
         place[name] = number
     return replace(settings, limits=replace(settings.limits, **of_jobs), **own)
+
+
+def _invalid_limit(text: str, known: dict[str, float]) -> UsageError:
+    name, _, value = text.partition("=")
+    if name in known:
+        return UsageError(f"invalid value {value!r} of --limit {name}; expected a number, as in {name}={known[name]:g}")
+    return unknown("limit", name, [f"{each}={known[each]:g}" for each in sorted(known)])
 
 
 def _replaced(given: Launching, **changed: object) -> Launching:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from cauce.cli.bodies import Launching, doctor_body
+from cauce.cli.invocation import command
 from cauce.doctor.boxed import Boxes
 from cauce.doctor.children import KEPT, fork
 from cauce.doctor.control import wish_log
@@ -43,7 +44,7 @@ class Wanted:
     def check(self) -> None:
         """Raises before anything is loaded or started."""
         if self.watch not in (None, STAR, RING):
-            raise UsageError(f"--watch cannot be {self.watch!r}; it can be {STAR} or {RING}")
+            raise UsageError(f"unknown --watch {self.watch}; expected {STAR} or {RING}")
         timing_of(self.timing)
 
     def counts(self) -> dict[Role, int | None]:
@@ -62,7 +63,9 @@ def with_file(wanted: Wanted, file: Path | None) -> Wanted:
     for name, value in given.items():
         right = type(value) is (str if name == "watch" else int)
         if name not in (*_TABLES, "watch") or not right:
-            raise UsageError(f"{file}: {name} = {value!r} is none; there are workers, gateways, doctors and watch")
+            raise UsageError(
+                f"{file}: invalid setting {name} = {value!r}; expected workers, gateways, doctors or watch"
+            )
         if getattr(wanted, name) is None:
             setattr(wanted, name, value)
     wanted.timing = [*(f"{name}={value}" for name, value in timing.items()), *wanted.timing]
@@ -81,7 +84,9 @@ def in_boxes(given: Launching, image: str, engine: str) -> Launching:
 def begin(home: Home, given: Launching, wanted: Wanted) -> Cluster:
     """Writes down what is desired, and how processes are started here. Nothing runs yet."""
     if any(home.survivors()):
-        raise UsageError(f"a service is at work in {home.folder}; end it with cauce stop --dir {home.folder}")
+        raise UsageError(
+            f"a service is already running in {home.folder}; stop it with: {command('stop', '--dir', str(home.folder))}"
+        )
     before = home.find_cluster()
     key = before.key if before is not None else new_key()
     timing = timing_of(wanted.timing)

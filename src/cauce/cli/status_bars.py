@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
 from rich.progress import (
     BarColumn,
@@ -16,6 +17,7 @@ from rich.progress import (
 )
 
 from cauce.cli.output import error_console
+from cauce.cli.progress import shown
 from cauce.client import JobStatus, Sent
 from cauce.errors import CauceError
 
@@ -41,21 +43,22 @@ class StatusBars:
         self._sending = {table: self._bar(f"send {table}", total) for table, total in (totals or {}).items()}
         self._reading: TaskID | None = None
         self._over = threading.Event()
+        self._shown = ExitStack()
 
     def _bar(self, what: str, total: int | None) -> TaskID:
         return self._progress.add_task(what, total=total, rows=0, note="")
 
     def __enter__(self) -> StatusBars:
-        self._progress.start()
+        self._shown.enter_context(shown(self._progress))
         return self
 
     def __exit__(self, *problem: object) -> None:
         self._over.set()
-        self._progress.stop()
+        self._shown.close()
 
     def sent(self, sent: Sent) -> None:
         held = sent.parts - sent.sent
-        note = f"{held} parts were there" if held else ""
+        note = f"{held} parts already there" if held else ""
         self._progress.update(self._sending[sent.table], completed=sent.bytes, note=note)
 
     def look(self, status: Callable[[], JobStatus]) -> None:

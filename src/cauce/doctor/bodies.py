@@ -32,16 +32,21 @@ def cluster_body(view: View) -> ClusterBody:
 
 
 def events_after(events: list[Event], cursor: str, limit: int) -> EventsBody:
-    """Events in their order, from behind a cursor on; without one, the first that are kept."""
+    """The next events behind a cursor, ordered by time; without a cursor, the first that are kept. Pages follow the
+    order of leaders and of what each recorded, which never changes when later events arrive."""
     order = _order(cursor) if cursor else None
     later = events if order is None else [each for each in events if each.order > order]
     page = later[:limit]
-    return EventsBody(page, _cursor(page[-1]) if page else cursor)
+    return EventsBody(_by_time(page), _cursor(page[-1]) if page else cursor)
 
 
 def last_events(events: list[Event], count: int) -> EventsBody:
-    page = events[-count:]
-    return EventsBody(page, _cursor(page[-1]) if page else "")
+    """The latest events, ordered by time."""
+    return EventsBody(_by_time(events)[-count:], _cursor(events[-1]) if events else "")
+
+
+def _by_time(events: list[Event]) -> list[Event]:
+    return sorted(events, key=lambda event: (event.at, event.order))
 
 
 def _cursor(event: Event) -> str:

@@ -104,7 +104,7 @@ class Home:
     def cluster(self) -> Cluster:
         found = self.find_cluster()
         if found is None:
-            raise UsageError(f"no service has been started in {self.folder}: name its folder with --dir")
+            raise UsageError(f"no service was started in {self.folder}; give its directory with --dir")
         return found
 
     def find_cluster(self) -> Cluster | None:

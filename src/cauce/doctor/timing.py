@@ -50,8 +50,8 @@ def timing_of(given: list[str], base: Timing | None = None) -> Timing:
             number = type(chosen[name])(value)
         except (KeyError, ValueError):
             known = ", ".join(f"{name}={value:g}" for name, value in chosen.items())
-            raise UsageError(f"--timing {text} is none; times are in seconds, as in {known}") from None
+            raise UsageError(f"invalid --timing {text}; expected NAME=SECONDS, one of {known}") from None
         if not 0 < number < 1e6:
-            raise UsageError(f"--timing {text} cannot be: it must be above 0 and below 1,000,000")
+            raise UsageError(f"invalid --timing {text}; the value must be greater than 0 and less than 1,000,000")
         chosen[name] = number
     return Timing(**chosen)
