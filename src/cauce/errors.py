@@ -46,7 +46,8 @@ def unknown(what: str, name: str, known: Iterable[str], besides: str = "") -> Un
     from difflib import get_close_matches
 
     names = list(known)
-    similar = get_close_matches(name, names, 1)
+    # A setting may be listed with its default value, as in jobs=1000.
+    similar = get_close_matches(name, [each.partition("=")[0] for each in names], 1)
     expected = "; ".join(filter(None, [f"expected one of {', '.join(names)}" if names else "there are none", besides]))
     return UnknownName(f"unknown {what} {name}; " + (f"did you mean {similar[0]}? " if similar else "") + expected)
 

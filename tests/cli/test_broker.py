@@ -137,7 +137,7 @@ def test_a_folder_without_nodes_has_no_status(tmp_path: Path) -> None:
 def test_two_nodes_are_no_cluster(tmp_path: Path) -> None:
     outcome = broker(tmp_path, "start", "--nodes", "2")
     assert outcome.code == 2
-    assert "--nodes cannot be 2; it can be 1 or 3" in outcome.err
+    assert "invalid value 2 of --nodes; expected 1 or 3" in outcome.err
 
 
 def test_without_rabbitmq_the_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

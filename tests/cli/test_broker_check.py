@@ -23,7 +23,7 @@ from tests.fabric.rabbit import in_own_namespace, remove_namespace
 from tests.service.running import Running, until
 
 WRONG = "[{rabbit, [{frame_max, 131072}, {heartbeat, 0}, {cluster_partition_handling, autoheal}]}].\n"
-SAID = "broker is set up wrongly"
+SAID = "broker has wrong settings"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_good_node_has_nothing_wrong(broker: Nodes, tmp_path: Path) -> None:
     outcome = check(tmp_path, "--dir", str(broker.place.folder))
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines()[0].split("  ")[0] == "setting"
-    assert outcome.out.endswith("\nnothing wrong\n")
+    assert outcome.out.endswith("\nno wrong settings\n")
     assert "not seen" not in outcome.out
 
 
@@ -160,8 +160,8 @@ def test_a_run_says_it_in_one_line(address: str, tmp_path: Path) -> None:
     outcome = cauce(tmp_path, "run", "books", "--data", "data", "--out", "out", "--workers", "2", "--queries", "q1",
                     "--fabric", address)  # fmt: skip
     assert outcome.code == 0, outcome.err
-    (line,) = [each for each in outcome.err.splitlines() if "set up wrongly" in each]
-    assert line.startswith("note the broker is set up wrongly: heartbeat is 0, write in rabbitmq.conf: heartbeat = 10;")
+    (line,) = [each for each in outcome.err.splitlines() if "wrong settings" in each]
+    assert line.startswith("note the broker has wrong settings: heartbeat is 0, set it in rabbitmq.conf: heartbeat = 10;")
     assert "frame_max is 131072" in line
 
 

@@ -128,7 +128,7 @@ def test_what_cannot_be_is_wrong_usage(folder: Path, arguments: list[str]) -> No
 def test_where_no_service_was_started_that_is_said(tmp_path: Path, command: list[str]) -> None:
     outcome = cauce(tmp_path, *command, "--dir", "nowhere")
     assert outcome.code == 2
-    assert "no service has been started" in outcome.err
+    assert "no service was started" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -163,4 +163,4 @@ def test_stop_ends_all_and_may_be_said_again(folder: Path) -> None:
     assert run(folder, "stop").code == 0
     told = run(folder, "status")
     assert told.code == 1
-    assert "no doctor of this service answers" in told.err
+    assert "no doctor of the service in service answers" in told.err

@@ -15,7 +15,7 @@ def test_it_writes_a_folder_and_says_where_to_read_on(platform: str, tmp_path: P
         tmp_path, "deploy", platform, "--workers", "4", "--gateways", "1", "--doctors", "3", "--out", "here"
     )
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out == "here holds all that is needed; here/README.md says which three commands to run\n"
+    assert outcome.out == "wrote here; the commands to run are in here/README.md\n"
     assert "4 workers" in (tmp_path / "here/README.md").read_text(encoding="utf-8")
 
 

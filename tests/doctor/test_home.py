@@ -58,7 +58,7 @@ def test_the_cluster_is_kept_for_its_owner_alone(home: Home) -> None:
 
 
 def test_a_folder_without_a_service_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no service has been started"):
+    with pytest.raises(UsageError, match="no service was started"):
         Home(tmp_path).cluster()
 
 

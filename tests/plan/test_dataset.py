@@ -16,17 +16,17 @@ tiny = dataset_of(t, parameters=(KIND,), q1=(t, {"a": INTEGER}), q2=(t, {"b": TE
 
 
 def test_an_unknown_query_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(UnknownName, match="tiny has no query q3, q9; it has q1, q2"):
+    with pytest.raises(UnknownName, match="unknown query of tiny: q3, q9; expected one of q1, q2"):
         tiny.choose(["q1", "q3", "q9"])
 
 
 def test_an_unknown_parameter_is_refused() -> None:
-    with pytest.raises(UnknownName, match="tiny has no parameter colour"):
+    with pytest.raises(UnknownName, match="unknown parameter of tiny: colour"):
         tiny.settle({"colour": "red"})
 
 
 def test_an_unknown_choice_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(UnknownName, match="kind cannot be 'grand'; it can be plain, fancy"):
+    with pytest.raises(UnknownName, match="unknown value of kind: grand; expected one of plain, fancy"):
         tiny.settle({"kind": "grand"})
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import typer
 
 from cauce.cli.generate import generate_with_bar
+from cauce.cli.invocation import command
 from cauce.cli.main import cores
 from cauce.cli.output import check_out, console
 from cauce.cli.run import run_command
 from cauce.datasets import BUILT_IN
 
+NEXT = ("demo --serve", "explain books", "run books --data YOUR_DIRECTORY --out out/answers")
 FLIGHTS_SHARE = 0.1
 """The flights file is ten times as long as the others: a demo needs a tenth of it."""
 
@@ -20,10 +22,11 @@ FLIGHTS_SHARE = 0.1
 def demo_command(out: Path, scale: float, seed: int) -> None:
     seconds = answer_all(out, scale, seed)
     console().print(
-        f"Nineteen queries answered in {seconds:.0f} s. Data in {out / 'data'}/, answers in {out / 'answers'}/."
+        f"Nineteen queries answered in {seconds:.0f} s. Data in {out / 'data'}/, answers in {out / 'answers'}/.",
+        soft_wrap=True,
     )
     console().print(
-        "Next: ./cauce demo --serve, ./cauce explain books, ./cauce run books --data YOUR_FOLDER --out answers",
+        "Next: " + ", ".join(command(*each.split()) for each in NEXT),
         soft_wrap=True,
     )
 

@@ -19,6 +19,9 @@ def command(*words: str) -> str:
 
 
 def same_command(arguments: Sequence[str] | None = None) -> str:
-    """The command that runs now, without the password of a broker's address."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return command(*(_PASSWORD.sub(r"\1PASSWORD@", each) for each in given))
+    """The command that runs now, without tokens and without the password of a broker's address."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "--token" in given[:-1]:
+        given[given.index("--token") + 1] = "TOKEN"
+    shown = [_PASSWORD.sub(r"\1PASSWORD@", re.sub("^--token=.*", "--token=TOKEN", each)) for each in given]
+    return command(*shown)

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from cauce.cli.invocation import same_command
 from cauce.cli.output import console, format_of, size, warn
 from cauce.cli.status_bars import StatusBars
 from cauce.client import Job, JobStatus, Service
@@ -45,18 +46,32 @@ def jobs_command(service: Service, json: bool) -> None:
     if not found:
         console().print("no jobs")
         return
-    table = Table(header_style="bold cyan", expand=False)
-    for name in ("job", "dataset", "state", "begun", "received", "rows", "answers"):
-        table.add_column(name, justify="right" if name in ("received", "rows") else "left", no_wrap=True)
-    for each in found:
-        complete = sum(answer.complete for answer in each.answers.values())
-        received = sum(one.bytes for one in each.tables.values())
-        counted = f"{complete} of {len(each.answers)}"
-        table.add_row(
-            each.job, each.dataset, _state(each), _when(each.created), size(received), f"{each.rows:,}", counted
-        )
     # Ids are there to be copied: a line may rather be long than cut.
-    console().print(table, soft_wrap=not console().is_terminal, crop=console().is_terminal)
+    console().print(_jobs_table(found, console().width), soft_wrap=True, crop=False)
+
+
+def _jobs_table(found: Sequence[JobStatus], width: int) -> Table:
+    """A row for each job. Columns that do not fit into the width are left out, the least important ones first."""
+    columns = {name: [cell(each) for each in found] for name, cell in JOB_COLUMNS.items()}
+    for name in JOBS_DROPPED:
+        if _table_width(columns) > width:
+            del columns[name]
+    table = Table(header_style="bold cyan", expand=False)
+    for name, cells in columns.items():
+        right = name in ("received", "rows")
+        table.add_column(name, justify="right" if right else "left", no_wrap=True, min_width=_widest(name, cells))
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _table_width(columns: Mapping[str, Sequence[Text]]) -> int:
+    """With a border and two spaces for each column."""
+    return sum(_widest(name, cells) + 3 for name, cells in columns.items()) + 1
+
+
+def _widest(name: str, cells: Sequence[Text]) -> int:
+    return max(len(name), *(cell.cell_len for cell in cells))
 
 
 def status_command(service: Service, job: str, json: bool) -> None:
@@ -71,7 +86,7 @@ def show_status(status: JobStatus, json: bool) -> None:
     if status.cause:
         console().print(Text(f"  {status.cause}"), soft_wrap=True)
     console().print(
-        f"  begun {_when(status.created)}" + _then("ended", status.ended) + _then("kept until", status.expires)
+        f"  created {_when(status.created)}" + _then("ended", status.ended) + _then("kept until", status.expires)
     )
     for name, table in status.tables.items():
         of = "" if table.complete is None else f" of {table.complete}"
@@ -82,13 +97,13 @@ def show_status(status: JobStatus, json: bool) -> None:
             soft_wrap=True,
         )
     for query, answer in status.answers.items():
-        state = "complete" if answer.complete else "in work"
+        state = "complete" if answer.complete else "not complete"
         console().print(f"  {query}: {answer.rows:,} rows, {state}", soft_wrap=True)
 
 
 def watch_command(service: Service, job: str, json: bool) -> None:
     status: JobStatus | None = None
-    with detaching(f"cauce watch {job}"), StatusBars(enabled=not json) as bars:
+    with detaching(same_command()), StatusBars(enabled=not json) as bars:
         for status in service.job(job).watch():
             if json:
                 print_json(status)
@@ -113,8 +128,8 @@ def results_command(service: Service, job: str, query: str, form: str, out: Path
             sys.stdout.flush()
         return
     if checked in ("parquet", "arrow") and out is None and sys.stdout.isatty():
-        raise UsageError(f"{checked} is not for a terminal: give --out FILE, or pipe it on")
-    with detaching(f"cauce results {job} --query {query}"):
+        raise UsageError(f"{checked} is a binary format; give --out FILE, or redirect the output")
+    with detaching(same_command()):
         found.until_complete(query)
     with _opened(out) as into:
         found.save(query, checked, into)
@@ -127,7 +142,7 @@ def _row(columns: list[str], row: list[object]) -> str:
 def _only_query(job: Job) -> str:
     answers = job.status().answers
     if len(answers) != 1:
-        raise UsageError(f"name one answer of job {job.id} with --query: {', '.join(answers) or 'it has none'}")
+        raise UsageError(f"job {job.id} has several answers; give one with --query: {', '.join(answers) or 'none yet'}")
     return next(iter(answers))
 
 
@@ -136,7 +151,7 @@ def rejects_command(service: Service, job: str, out: Path | None, json: bool) ->
     if json:
         print_json(found.rejects().to_dicts())
         return
-    with detaching(f"cauce rejects {job}"):
+    with detaching(same_command()):
         found.wait()
     with _opened(out) as into:
         found.save_rejects(into)
@@ -153,7 +168,7 @@ def _opened(out: Path | None) -> Iterator[BinaryIO]:
             sys.stdout.buffer.flush()
         return
     if out.is_dir():
-        raise UsageError(f"{out} is a folder; --out names a file here")
+        raise UsageError(f"{out} is a directory; --out expects a file here")
     part = out.with_name(f".{out.name}.part")
     try:
         with part.open("w+b") as into:
@@ -195,10 +210,14 @@ def detaching(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        warn(f"detached; the job goes on at the service. To come back: {command}")
+        warn(f"detached; the job continues at the service. Return to it with: {command}")
         raise SystemExit(130) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _complete(status: JobStatus) -> str:
+    return f"{sum(answer.complete for answer in status.answers.values())} of {len(status.answers)}"
 
 
 def _state(status: JobStatus) -> Text:
@@ -217,9 +236,20 @@ def _line(status: JobStatus) -> str:
     """How far a job is, in one line."""
     parts = sum(table.parts for table in status.tables.values())
     read = sum(table.parts_read for table in status.tables.values())
-    complete = sum(answer.complete for answer in status.answers.values())
     cause = f": {status.cause}" if status.cause else ""
     return (
-        f"{status.state}{cause}; {parts} parts received, {read} read, {status.rows:,} rows, "
-        f"{complete} of {len(status.answers)} answers"
+        f"{status.state}{cause}; {parts} parts received, {read} read, {status.rows:,} rows, {_complete(status)} answers"
     )
+
+
+JOB_COLUMNS: dict[str, Callable[[JobStatus], Text]] = {
+    "job": lambda job: Text(job.job),
+    "dataset": lambda job: Text(job.dataset),
+    "state": _state,
+    "created": lambda job: Text(_when(job.created)),
+    "received": lambda job: Text(size(sum(table.bytes for table in job.tables.values()))),
+    "rows": lambda job: Text(f"{job.rows:,}"),
+    "answers": lambda job: Text(_complete(job)),
+}
+JOBS_DROPPED = ("received", "created", "rows", "dataset", "answers")
+"""What a narrow terminal does without, in this order."""

@@ -10,7 +10,7 @@ from cauce.fabric.notices import listen
 if TYPE_CHECKING:
     from cauce.broker.finding import Finding
 
-_MORE = "cauce broker check tells of all settings"
+_MORE = "cauce broker check lists all settings"
 
 
 def tell_in_log(role: str) -> None:
@@ -21,7 +21,7 @@ def tell_in_log(role: str) -> None:
 
         settings = [{"setting": each.setting, "wanted": each.wanted, "found": each.found, "write": each.write}
                     for each in wrong]  # fmt: skip
-        start_logs(role).warning("broker is set up wrongly", settings=settings, more=_MORE)
+        start_logs(role).warning("broker has wrong settings", settings=settings, more=_MORE)
 
     listen(tell)
 
@@ -32,7 +32,7 @@ def tell_in_a_line() -> None:
     def tell(wrong: Sequence[Finding]) -> None:
         from cauce.cli.output import warn
 
-        said = "; ".join(f"{each.setting} is {each.found}, write in {each.write}" for each in wrong)
-        warn(f"the broker is set up wrongly: {said}. {_MORE}")
+        said = "; ".join(f"{each.setting} is {each.found}, set it in {each.write}" for each in wrong)
+        warn(f"the broker has wrong settings: {said}. {_MORE}")
 
     listen(tell)

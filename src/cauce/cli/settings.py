@@ -80,8 +80,8 @@ def _limited(settings: GatewaySettings, given: list[str]) -> GatewaySettings:
 def _invalid_limit(text: str, known: dict[str, float]) -> UsageError:
     name, _, value = text.partition("=")
     if name in known:
-        return UsageError(f"invalid value {value!r} of --limit {name}; expected a number, as in {name}={known[name]:g}")
-    return unknown("limit", name, [f"{each}={known[each]:g}" for each in sorted(known)])
+        return UsageError(f"invalid value {value!r} of --limit {name}; expected a number, as in {name}={known[name]}")
+    return unknown("limit", name, [f"{each}={known[each]}" for each in sorted(known)])
 
 
 def _replaced(given: Launching, **changed: object) -> Launching:

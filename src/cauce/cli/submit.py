@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
+from cauce.cli.invocation import command
 from cauce.cli.jobs import detaching, exit_code, print_json, service
 from cauce.cli.output import answer_table, check_out, console, error_console, fail, format_of, size, warn
 from cauce.cli.run import SHOWN_ROWS, parameters_of
@@ -18,7 +18,7 @@ from cauce.client.frames import frame_of
 from cauce.client.settings import COMPRESS, Compress, Settings
 from cauce.client.submission import Submission
 from cauce.datasets import load
-from cauce.errors import JobFailed, UsageError
+from cauce.errors import JobFailed, unknown
 from cauce.wire import REJECTS
 
 
@@ -50,7 +50,7 @@ class Submit:
         self._out = out
         self._wait = wait
         self._json = json
-        again: list[str] = ["cauce", "submit", dataset, "--data", str(data), "--job", self._submission.job]
+        again: list[str] = ["submit", dataset, "--data", str(data), "--job", self._submission.job]
         again += [word for gateway in gateways or () for word in ("--gateway", gateway)]
         again += [word for param in params or () for word in ("--param", param)]
         options = {"--queries": ",".join(chosen), "--sentiment": sentiment, "--ca": ca, "--out": str(out)}
@@ -58,7 +58,7 @@ class Submit:
         usual = {"--out": "answers", "--format": "csv", "--compress": "auto"}
         again += [word for name, value in options.items() if value != usual.get(name, "") for word in (name, value)]
         # Without the token: what stands on a screen is soon in a log.
-        self._again = shlex.join(again) + (" (with CAUCE_TOKEN set)" if token else "")
+        self._again = command(*again) + (" (with CAUCE_TOKEN set)" if token else "")
 
     def run(self) -> None:
         started = time.monotonic()
@@ -99,7 +99,9 @@ class Submit:
         if self._json:
             print_json(job.status())
         else:
-            console().print(f"sent; the service goes on. To come back: {self._again}", soft_wrap=True)
+            console().print(
+                f"Uploaded; the job continues at the service. Return to it with: {self._again}", soft_wrap=True
+            )
 
     def _fetch(self, job: Job, status: JobStatus) -> None:
         """The answers under the names that `cauce run` gives them, each only when it is whole."""
@@ -140,4 +142,4 @@ def _compress(how: str) -> Compress:
     for known in COMPRESS:
         if how == known:
             return known
-    raise UsageError(f"--compress cannot be {how!r}; it can be {', '.join(COMPRESS)}")
+    raise unknown("compression", how, COMPRESS)
