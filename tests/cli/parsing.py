@@ -40,6 +40,15 @@ def parse(arguments: list[str]) -> Asked:
     return asked[0] if asked else Asked({}, set())
 
 
+def commands(name: str = "", command: Any = None) -> dict[str, Any]:
+    """Every command by its words, groups too: the empty name, `run`, `chaos`, `chaos run` …"""
+    command = command or typer.main.get_command(app)
+    found = {name: command}
+    for part, inner in getattr(command, "commands", {}).items():
+        found |= commands(f"{name} {part}".strip(), inner)
+    return found
+
+
 @cache
 def options() -> dict[str, set[str]]:
     """Every command, as in `broker start`, with its options."""
@@ -48,6 +57,6 @@ def options() -> dict[str, set[str]]:
 
 def _options(name: str, command: Any) -> Any:
     inner = getattr(command, "commands", None)
-    yield name, {text for each in command.params for text in (*each.opts, *each.secondary_opts)} | {"--help"}
+    yield name, {text for each in command.params for text in (*each.opts, *each.secondary_opts)} | {"-h", "--help"}
     for part, each in (inner or {}).items():
         yield from _options(f"{name} {part}".strip(), each)

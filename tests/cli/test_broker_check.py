@@ -161,7 +161,9 @@ def test_a_run_says_it_in_one_line(address: str, tmp_path: Path) -> None:
                     "--fabric", address)  # fmt: skip
     assert outcome.code == 0, outcome.err
     (line,) = [each for each in outcome.err.splitlines() if "wrong settings" in each]
-    assert line.startswith("note the broker has wrong settings: heartbeat is 0, set it in rabbitmq.conf: heartbeat = 10;")
+    assert line.startswith(
+        "note the broker has wrong settings: heartbeat is 0, set it in rabbitmq.conf: heartbeat = 10;"
+    )
     assert "frame_max is 131072" in line
 
 

@@ -22,10 +22,16 @@ CASES: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown query": ((*RUN, "--queries", "q1,q9", "--out", "out"), "unknown query of books: q9; expected one of q1"),
     "unknown dataset": (("run", "tea", "--data", "data", "--out", "out"), "unknown dataset tea; expected one of books"),
     "unknown dataset file": (("run", "tea.py", "--data", "data", "--out", "out"), "file tea.py does not exist"),
-    "unknown format": ((*RUN, "--format", "xml", "--out", "out"), "unknown format xml; expected one of csv, json, parquet, arrow"),
+    "unknown format": (
+        (*RUN, "--format", "xml", "--out", "out"),
+        "unknown format xml; expected one of csv, json, parquet, arrow",
+    ),
     "unknown parameter": ((*RUN, "--param", "x=1", "--out", "out"), "unknown parameter of books: x"),
     "parameter without a value": ((*RUN, "--param", "x", "--out", "out"), "name=value"),
-    "unknown scorer": ((*RUN, "--sentiment", "mood", "--out", "out"), "unknown value of sentiment: mood; expected one of vader, textblob"),
+    "unknown scorer": (
+        (*RUN, "--sentiment", "mood", "--out", "out"),
+        "unknown value of sentiment: mood; expected one of vader, textblob",
+    ),
     "scorer of a dataset without texts": (
         ("run", "coffee", "--data", "data", "--sentiment", "vader", "--out", "out"),
         "dataset coffee has no texts to score",

@@ -36,7 +36,7 @@ SMALLER = {
     "./cauce demo\n": "./cauce demo --scale 0.0005\n",
     "--scale 0.02": "--scale 0.003",
     "--schedules 1000": "--schedules 10",
-    "--dir nodes --nodes 3": "--dir nodes --nodes 1",
+    "--dir out/nodes --nodes 3": "--dir out/nodes --nodes 1",
 }
 """What a reader may wait for and a test need not."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,15 +14,17 @@ import pytest
 from cauce.broker.nodes import existing
 from cauce.doctor.home import Home
 from tests.brokers import require_rabbitmq
-from tests.cli.running import COLOURS
 from tests.docs.commands import PORTS, SMALLER, script_of
 from tests.docs.pages import PAGES, ROOT, Block, blocks, is_record, name_of
 from tests.service.running import end_service
+from tests.terminal.terminal import Session, Terminal
 
 LONGEST_S = 600
 PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md")
 """Pages whose pieces of Python are programs."""
-NAMED = re.compile(r"# (\w+\.py)\n")
+NAMED = re.compile(r"# ((?:\w+/)*\w+\.py)\n")
+LEAVES_NOTHING = ("README.md", "docs/tutorial.md")
+"""Pages whose commands people run in their clone: they write into directories that git ignores."""
 
 
 def piece(block: Block) -> str:
@@ -63,28 +62,25 @@ def furnish(folder: Path) -> None:
     """What a clone of the project has, as far as commands use it."""
     (folder / "cauce").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cauce "$@"\n')
     (folder / "cauce").chmod(0o755)
-    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / ".gitignore", folder)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "--message", "clone")
 
 
-def play(script: str, folder: Path, said: Path) -> int:
-    """Runs a script to its end, or as long as it may take; nothing of it goes on after that."""
-    environment = {name: value for name, value in os.environ.items() if name not in COLOURS and "CAUCE" not in name}
-    with said.open("wb") as output:
-        process = subprocess.Popen(
-            ["bash", "-euo", "pipefail", "-c", script],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def play(script: str, folder: Path) -> Session:
+    """Runs a script in a terminal to its end, or as long as it may take; nothing of it goes on after that."""
+    terminal = Terminal(["bash", "-euo", "pipefail", "-c", script], cwd=folder)
     try:
-        return process.wait(LONGEST_S)
+        return terminal.end(LONGEST_S)
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        terminal.kill()
         clear(folder)
 
 
@@ -106,9 +102,13 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) ->
     if "broker start" in script:
         require_rabbitmq()
     furnish(tmp_path)
-    said = tmp_path / "said"
-    code = play(script, tmp_path, said)
-    assert code == 0, said.read_text(encoding="utf-8", errors="replace")[-6000:]
+    session = play(script, tmp_path)
+    assert session.code == 0, session.text[-6000:]
+    assert "Traceback" not in session.text
+    assert session.cursor_shown
+    assert session.on_main_screen
+    if name_of(page) in LEAVES_NOTHING:
+        assert git(tmp_path, "status", "--short") == ""
 
 
 def test_all_pages_that_show_commands_are_run() -> None:

@@ -14,10 +14,16 @@ import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+UNSET = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables of this process that would change what a command writes to its terminal."""
+AFTER_S = 0.2
+"""How long output may come after the end of a command: something that it left behind may keep the terminal open."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;:]*m")
 _ESCAPE = re.compile(rb"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\-_])")
 
 
@@ -36,6 +42,12 @@ class Session:
     @property
     def last_lines(self) -> list[str]:
         return [line for line in self.text.splitlines() if line.strip()][-5:]
+
+    @property
+    def coloured(self) -> bool:
+        """Whether there are codes for colours. Bold and other styles, which NO_COLOR allows, are not counted."""
+        codes = [code for found in _COLOUR.findall(self.raw) for code in re.split(rb"[;:]", found[2:-1])]
+        return any(code.isdigit() and int(code) >= 30 for code in codes)
 
     @property
     def cursor_shown(self) -> bool:
@@ -60,7 +72,7 @@ class Terminal:
     ) -> None:
         self._fd, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-        kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        kept = {name: value for name, value in os.environ.items() if name not in UNSET and "CAUCE" not in name}
         self._process = subprocess.Popen(
             arguments,
             stdin=inner,
@@ -79,25 +91,32 @@ class Terminal:
     def wait_for(self, text: str, timeout_s: float = 60) -> None:
         """Until `text` has been written; fails with everything that was written instead."""
         deadline = time.monotonic() + timeout_s
-        while text not in Session(0, bytes(self._raw)).text:
+        while text not in self.text:
             if not self._read(deadline):
-                raise AssertionError(f"{text!r} was not printed; this was:\n{Session(0, bytes(self._raw)).text}")
+                raise AssertionError(f"{text!r} was not printed; this was:\n{self.text}")
 
     def end(self, timeout_s: float = 120) -> Session:
         """Reads on until the command has ended."""
         deadline = time.monotonic() + timeout_s
-        while self._read(deadline):
+        while self._process.poll() is None and time.monotonic() < deadline:
+            self._read(min(deadline, time.monotonic() + AFTER_S))
+        while self._read(time.monotonic() + AFTER_S):
             pass
         try:
             code = self._process.wait(max(deadline - time.monotonic(), 1))
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"did not end; it wrote:\n{Session(0, bytes(self._raw)).text[-3000:]}") from None
+            raise AssertionError(f"did not end; it wrote:\n{self.text[-3000:]}") from None
         os.close(self._fd)
         return Session(code, bytes(self._raw))
 
+    @property
+    def text(self) -> str:
+        return Session(0, bytes(self._raw)).text
+
     def kill(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def _read(self, deadline: float) -> bool:
