@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cauce.cli.bodies import METRICS, Launching, bodies, doctor_body, load_all, one_thread_each, prepare
+from cauce.cli.invocation import command
 from cauce.cli.notices import tell_in_log
 from cauce.cli.settings import checked
 from cauce.doctor.children import live
@@ -109,7 +112,9 @@ def worker_alone(calling: Calling, given: Launching) -> int:
     tell_in_log("worker")
     fabric = open_fabric(given.address(calling.folder), given.durability)
     name = calling.name or name_of("worker", 1, calling.host)
-    return work(fabric, name.removeprefix("worker-"), Limits(lethal_attempts=given.attempts), calling.pulse(given))
+    limits = Limits(lethal_attempts=given.attempts)
+    with _announced(name, calling.folder):
+        return work(fabric, name.removeprefix("worker-"), limits, calling.pulse(given), interruptible=True)
 
 
 def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: Sequence[str] = ()) -> int:
@@ -133,7 +138,24 @@ def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: S
     def body(home: Home, entry: Entry) -> int:
         return doctor_body(home, entry, listen=listen, roused=roused)
 
-    return live(home, body, name, chosen, calling.restarts)
+    others = (
+        f"Other processes of this service continue; stop them with: {command('stop', '--dir', str(calling.folder))}"
+    )
+    with _announced(name, calling.folder, others) if roused else nullcontext():
+        return live(home, body, name, chosen, calling.restarts)
+
+
+@contextmanager
+def _announced(name: str, folder: Path, afterwards: str = "") -> Iterator[None]:
+    """Prints a line at the start and at the end of a process that a person started."""
+    _print(f"{name} is running (directory {folder}). Ctrl-C stops it.")
+    yield
+    _print(f"Stopped {name}. {afterwards}".rstrip())
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def host_label() -> str:

@@ -90,8 +90,9 @@ class Doctor:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: self._leave(0))
+        # Ctrl-C reaches only a doctor that a person started in a terminal: the others have sessions of their own.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._leave(0))
         return woken
 
     def _leave(self, code: int) -> None:

@@ -14,7 +14,9 @@ from structlog.typing import FilteringBoundLogger
 def start_logs(role: str) -> FilteringBoundLogger:
     """The log of this process, which says in every line whose it is."""
     terminal = sys.stderr.isatty()
-    last: Any = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+    coloured = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    words = structlog.dev.ConsoleRenderer(colors=coloured)
+    last: Any = words if terminal else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

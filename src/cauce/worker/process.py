@@ -42,12 +42,15 @@ def die_with_parent(parent: int) -> None:
 
 
 class Stop:
-    """Becomes true at SIGTERM or SIGINT; a step that goes on for too long after that is cut off."""
+    """Becomes true at SIGTERM; a step that takes too long after that is aborted.
 
-    def __init__(self) -> None:
+    Ctrl-C reaches every process of a terminal. A worker of a pool leaves it to the process that started the pool; a
+    worker on its own is `interruptible`."""
+
+    def __init__(self, *, interruptible: bool = False) -> None:
         self.asked = False
         signal.signal(signal.SIGTERM, self._ask)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, self._ask if interruptible else signal.SIG_IGN)
         signal.signal(signal.SIGALRM, self._cut_off)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
@@ -67,10 +70,17 @@ class Pulse(Protocol):
     def beat(self, *, progress: int, work: str) -> None: ...
 
 
-def work(fabric: Fabric, name: str, limits: Limits | None = None, pulse: Pulse | None = None) -> int:
+def work(
+    fabric: Fabric,
+    name: str,
+    limits: Limits | None = None,
+    pulse: Pulse | None = None,
+    *,
+    interruptible: bool = False,
+) -> int:
     """Runs a worker until it is told to stop. Returns the exit code of its process."""
     title = _Title(f"cauce worker {name}")
-    stop = Stop()
+    stop = Stop(interruptible=interruptible)
     traces = open_traces("worker")
     told = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
     worker = Worker(fabric, limits, stats=Stats(fabric, traces=traces) if told else None)
