@@ -27,6 +27,9 @@ REAL_THINGS = (
     "gateway/test_forms",
     "gateway/test_hostile",
     "service/",
+    "terminal/test_commands",
+    "terminal/test_interrupts",
+    "terminal/test_terminal",
     "web/",
 )
 """Where services, brokers and browsers are started: a minute here, a minute there. Tests marked `quick` are taken along

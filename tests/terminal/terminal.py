@@ -95,6 +95,13 @@ class Terminal:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} was not printed; this was:\n{self.text}")
 
+    def wait_for_raw(self, codes: bytes, timeout_s: float = 60) -> None:
+        """Until these bytes have been written, such as a code that moves the cursor."""
+        deadline = time.monotonic() + timeout_s
+        while codes not in self._raw:
+            if not self._read(deadline):
+                raise AssertionError(f"{codes!r} was not written; this was:\n{bytes(self._raw)!r}")
+
     def end(self, timeout_s: float = 120) -> Session:
         """Reads on until the command has ended."""
         deadline = time.monotonic() + timeout_s

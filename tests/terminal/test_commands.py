@@ -135,9 +135,9 @@ RUNS = {
     "bench": Run(plain("bench", "--help"), "usage: cauce bench"),
     "completion": Run(plain("completion", "bash"), "complete -o default"),
 }  # fmt: skip
-SLOW = ("chaos service", "chaos run", "demo", "broker start", "broker status", "broker check")
 
 
+@pytest.mark.quick
 def test_every_command_is_run() -> None:
     assert set(RUNS) == {name for name, command in commands().items() if not hasattr(command, "commands")}
 
@@ -147,7 +147,7 @@ def place(tmp_path: Path, data: Path, request: pytest.FixtureRequest) -> Place:
     return Place(tmp_path, data, request.getfixturevalue)
 
 
-@pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in RUNS])
+@pytest.mark.parametrize("name", RUNS)
 def test_a_command_runs_in_a_terminal(name: str, place: Place) -> None:
     run = RUNS[name]
     kinds = list(KINDS.values())
@@ -165,7 +165,7 @@ def test_a_command_runs_in_a_terminal(name: str, place: Place) -> None:
     assert run.prints in session.text, session.text[-3000:]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["xterm-120", "dumb", "no-color"])
 def test_a_run_draws_its_bars_and_answers(kind: str, place: Place) -> None:
     arguments = cauce("run", "books", "--data", str(place.data), "--queries", "q1", "--out", "answers")
     session = run_in_terminal(arguments, cwd=place.folder, **KINDS[kind].options)
@@ -174,6 +174,7 @@ def test_a_run_draws_its_bars_and_answers(kind: str, place: Place) -> None:
     assert (place.folder / "answers/q1.csv").is_file()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_is_one_readable_line(kind: str, place: Place) -> None:
     session = run_in_terminal(cauce("run", "boks", "--data", str(place.data)), cwd=place.folder, **KINDS[kind].options)

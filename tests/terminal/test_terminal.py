@@ -6,28 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal.terminal import Session, cauce, run_in_terminal
-
-TERMINALS = [
-    pytest.param({"term": "xterm-256color", "width": 80}, id="xterm-80"),
-    pytest.param({"term": "xterm-256color", "width": 120}, id="xterm-120"),
-    pytest.param({"term": "dumb", "width": 80}, id="dumb"),
-    pytest.param({"environment": {"NO_COLOR": "1"}}, id="no-color"),
-]
+from tests.terminal.terminal import cauce, run_in_terminal
+from tests.terminal.terminals import KINDS, check
 
 
-def check(session: Session) -> None:
-    assert session.code == 0, session.text[-3000:]
-    assert "Traceback" not in session.text
-    assert session.cursor_shown
-    assert session.on_main_screen
-
-
-@pytest.mark.parametrize("options", TERMINALS)
-def test_demo(options: dict[str, object], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_demo(kind: str, tmp_path: Path) -> None:
     arguments = cauce("demo", "--out", str(tmp_path / "demo"), "--scale", "0.0005")
-    session = run_in_terminal(arguments, **options)
-    check(session)
+    session = run_in_terminal(arguments, **KINDS[kind].options)
+    check(session, KINDS[kind])
     assert "Nineteen queries answered" in session.text
 
 

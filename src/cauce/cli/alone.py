@@ -7,8 +7,7 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,8 +112,11 @@ def worker_alone(calling: Calling, given: Launching) -> int:
     fabric = open_fabric(given.address(calling.folder), given.durability)
     name = calling.name or name_of("worker", 1, calling.host)
     limits = Limits(lethal_attempts=given.attempts)
-    with _announced(name, calling.folder):
+
+    def run() -> int:
         return work(fabric, name.removeprefix("worker-"), limits, calling.pulse(given), interruptible=True)
+
+    return _announced(name, calling.folder, run)
 
 
 def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: Sequence[str] = ()) -> int:
@@ -141,16 +143,23 @@ def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: S
     others = (
         f"Other processes of this service continue; stop them with: {command('stop', '--dir', str(calling.folder))}"
     )
-    with _announced(name, calling.folder, others) if roused else nullcontext():
+
+    def run() -> int:
         return live(home, body, name, chosen, calling.restarts)
 
+    return _announced(name, calling.folder, run, others) if roused else run()
 
-@contextmanager
-def _announced(name: str, folder: Path, afterwards: str = "") -> Iterator[None]:
-    """Prints a line at the start and at the end of a process that a person started."""
+
+def _announced(name: str, folder: Path, run: Callable[[], int], afterwards: str = "") -> int:
+    """Runs a process that a person started, with a line at its start and one at its end."""
     _print(f"{name} is running (directory {folder}). Ctrl-C stops it.")
-    yield
+    try:
+        code = run()
+    except KeyboardInterrupt:
+        # It came before the process had set its own signal handlers.
+        code = 0
     _print(f"Stopped {name}. {afterwards}".rstrip())
+    return code
 
 
 def _print(line: str) -> None:
