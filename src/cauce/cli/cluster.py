@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cauce.cli.options import FabricOption
+from cauce.cli.options import SERVICE_ATTEMPTS, FabricOption
 from cauce.cli.serve import (
     AttemptsOption,
     CertOption,
@@ -39,7 +39,7 @@ def worker(
     dir: DirOption,
     fabric: FabricOption = "",
     power_safe: PowerOption = False,
-    attempts: AttemptsOption = 3,
+    attempts: AttemptsOption = SERVICE_ATTEMPTS,
     name: NameOption = "",
     incarnation: IncarnationOption = "",
     restarts: RestartsOption = 0,
@@ -73,7 +73,7 @@ def doctor(
     limit: LimitOption = None,
     fabric: FabricOption = "",
     power_safe: PowerOption = False,
-    attempts: AttemptsOption = 3,
+    attempts: AttemptsOption = SERVICE_ATTEMPTS,
     timing: TimingOption = None,
     incarnation: IncarnationOption = "",
     restarts: RestartsOption = 0,
@@ -104,7 +104,7 @@ def stop(
 
 
 def start(dir: DirOption, names: Names) -> None:
-    """Have processes run again that were stopped or parked."""
+    """Start processes that were stopped, or retry at once those that wait after crashes."""
     from cauce.cli.operating import start_command
 
     start_command(dir, names)

@@ -26,6 +26,7 @@ from cauce.doctor.events import Event, EventLog
 from cauce.doctor.home import Home
 from cauce.doctor.names import Role, check_host, order_of
 from cauce.doctor.view import Row
+from cauce.doctor.words import restarting
 from cauce.errors import Unreachable, UsageError
 from cauce.fabric.address import open_fabric
 
@@ -121,6 +122,8 @@ def _cells(row: Row) -> list[Text]:
     mark = " ★" if row.leader else ""
     where = f" on {row.host}" if row.host and order_of(row.name)[2] != row.host else ""
     told = row.work if row.state == "running" else row.why or row.work
+    if row.restart_in_s is not None:
+        told = restarting(row.restart_in_s, row.why)
     return [
         Text(f"{row.name}{mark}{where}"),
         Text(row.state, style=COLOURS.get(row.state, "red")),

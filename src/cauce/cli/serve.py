@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cauce.cli.options import FabricOption
+from cauce.cli.options import SERVICE_ATTEMPTS, FabricOption
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def serve(
     watch: Annotated[
         str | None, typer.Option(help="star: the leader watches all; ring: each its neighbour", metavar="HOW")
     ] = None,
-    attempts: AttemptsOption = 3,
+    attempts: AttemptsOption = SERVICE_ATTEMPTS,
     timing: TimingOption = None,
     image: Annotated[
         str, typer.Option(help="workers and gateways live in containers of this image", show_default=False)
@@ -149,7 +149,7 @@ def launching_of(
     limit: list[str] | None,
     power_safe: bool,
     fabric: str,
-    attempts: int = 3,
+    attempts: int = SERVICE_ATTEMPTS,
 ) -> Launching:
     from cauce.cli.bodies import Launching
 
