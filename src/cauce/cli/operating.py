@@ -25,6 +25,7 @@ from cauce.doctor.desired import MOST, RUNNING, STOPPED, count_key, hold_key
 from cauce.doctor.events import Event, EventLog
 from cauce.doctor.home import Home
 from cauce.doctor.names import Role, check_host, order_of
+from cauce.doctor.no_worker import no_worker
 from cauce.doctor.view import Row
 from cauce.doctor.words import restarting
 from cauce.errors import Unreachable, UsageError
@@ -51,6 +52,7 @@ class FolderSource:
     """On the host itself: its doctors are asked, and the fabric is read."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
         self._cluster = Home(folder).cluster()
         self._log: EventLog | None = None
 
@@ -61,7 +63,7 @@ class FolderSource:
             raise Unreachable(
                 "no doctor of this service answers: it is not running, or every one of its doctors is dead"
             )
-        return cluster_body(view)
+        return cluster_body(view, no_worker(view.rows, view.doctor, self._folder) if view.running else None)
 
     def _events(self) -> list[Event]:
         if self._log is None:
@@ -115,7 +117,12 @@ def processes(body: ClusterBody) -> Group:
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "works on")
     for row in body.processes:
         table.add_row(*_cells(row))
-    return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table)
+    missing = [Text(_sentence(body.no_worker.text), style="bold red")] if body.no_worker is not None else []
+    return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table, *missing)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _cells(row: Row) -> list[Text]:
