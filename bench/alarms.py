@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.service import measured, wait_for
 
 SPIN = [sys.executable, "-c", "while True: pass"]
-ALARMS = ("died", "hung", "paused", "lost", "restarted", "parked")
+ALARMS = ("died", "hung", "paused", "lost", "restarted", "backoff")
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from cauce.doctor.asking import Asker
 from cauce.doctor.events import Event, EventLog
 from cauce.doctor.home import Home
 from cauce.doctor.messages import Seen
-from cauce.doctor.view import View
+from cauce.doctor.view import Row, View
 from cauce.fabric.address import open_fabric
 from tests.service.conftest import QUERIES, Case
 from tests.service.running import Piece, Running, pieces_of, until
@@ -21,14 +21,12 @@ from tests.service.test_http_kills import finish, send_all
 
 BACK_S = 60.0
 """For what takes less than a second on a machine left in peace."""
-PATIENT = ("--timing", "park_deaths=1000", "--attempts", "1000")
-"""The deaths are a test's doing: nobody is to be parked for them, and no part to be blamed."""
 
 
 class Cluster:
     def __init__(self, folder: Path, *options: str, workers: int = 2, gateways: int = 2, doctors: int = 3) -> None:
         counts = ["--workers", str(workers), "--gateways", str(gateways), "--doctors", str(doctors)]
-        self.service = Running(folder, "serve", *counts, *PATIENT, *options)
+        self.service = Running(folder, "serve", *counts, *options)
         self.home = Home(self.service.folder)
         self.size = workers + gateways + doctors
 
@@ -49,6 +47,10 @@ class Cluster:
     def view(self) -> View | None:
         with Asker(self.home.cluster()) as asker:
             return asker.view()
+
+    def rows(self) -> list[Row]:
+        view = self.view()
+        return [] if view is None else view.rows
 
     def states(self) -> dict[str, str]:
         view = self.view()

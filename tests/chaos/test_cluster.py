@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cauce.broker.nodes import Nodes
+from cauce.doctor.proc import send_signal
 from tests.chaos.cluster import Cluster, Sending
 from tests.chaos.test_poison import write_notes
 from tests.cli.running import cauce
@@ -87,21 +88,36 @@ def test_a_ring_finds_the_dead_as_well(tmp_path: Path, case: Case) -> None:  # n
         sending.finish()
 
 
-def test_a_process_that_keeps_dying_is_parked_and_can_be_started_again(tmp_path: Path) -> None:
-    with Cluster(tmp_path, "--timing", "park_deaths=5", workers=1, gateways=1) as cluster:
+def test_kills_of_a_worker_never_take_it_out_of_service(tmp_path: Path) -> None:
+    """As many as once stopped it for good, with the settings that users have."""
+    with Cluster(tmp_path, workers=1, gateways=1) as cluster:
+        cluster.until_well()
+        for _ in range(8):
+            cluster.until_replaced(cluster.kill(["worker-1"]))
+        assert [each.state for each in cluster.rows() if each.name == "worker-1"] == ["running"]
+
+
+def test_a_process_in_a_crash_loop_waits_visibly_and_can_be_retried_at_once(tmp_path: Path) -> None:
+    """Each start of it ends at once, for longer than a healthy process is killed by chance."""
+    with Cluster(tmp_path, "--timing", "backoff=600", workers=1, gateways=1) as cluster:
         cluster.until_well()
         folder = str(cluster.service.folder)
-        for _ in range(4):
-            cluster.until_replaced(cluster.kill(["worker-1"]))
-        cluster.kill(["worker-1"])
-        until("the parking", lambda: any(row.state == "parked" for row in getattr(cluster.view(), "rows", [])))
+
+        def delayed() -> bool:
+            for each in cluster.home.survivors():
+                if each.name == "worker-1":
+                    send_signal(each.pid, each.start, signal.SIGKILL)
+            return any(row.name == "worker-1" and (row.restart_in_s or 0) > 30 for row in cluster.rows())
+
+        until("a long pause", delayed, 120)
         shown = cauce(tmp_path, "status", "--dir", folder)
-        assert "parked" in shown.out
-        assert "it died 5 times" in shown.out
-        assert cluster.until_told("parked", "worker-1").why
+        assert "restarting in" in shown.out
+        (row,) = [each for each in cluster.rows() if each.name == "worker-1"]
+        assert row.why == f"it crashed {row.crashes} times, last: killed by SIGKILL"
+        assert cluster.until_told("backoff", "worker-1").why.startswith("restarting in ")
         assert "worker-1" not in cluster.alive()
         assert cauce(tmp_path, "start", "worker-1", "--dir", folder).code == 0
-        cluster.until_well()
+        assert cluster.until_well() < 30, "it did not wait for the end of its pause"
 
 
 def test_what_an_operator_stopped_stays_stopped_through_everything(tmp_path: Path) -> None:

@@ -3,42 +3,99 @@
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-ENOUGH_S = 180.0
-DEMO = ["demo", "--serve", "--port", "0", "--scale", "0.001", "--kill-every", "1"]
+from cauce.doctor.control import desired, wish
+from cauce.doctor.desired import STOPPED, hold_key
+from cauce.doctor.home import Home
+from cauce.doctor.names import role_of
+from tests.terminal.terminal import Session, Terminal, cauce
+
+SETUP_S = 300.0
+END_S = 240.0
+LAST_ANSWERS_S = 60.0
+CTRL_C = "\x03"
+TIMED = re.compile(r"^ *(\d+\.\d) s  (.*)$", re.MULTILINE)
+
+
+@contextmanager
+def demo(out: Path, *options: str) -> Iterator[Terminal]:
+    """The demo in a terminal, once it serves."""
+    small = ["--port", "0", "--scale", "0.001"]
+    terminal = Terminal(cauce("demo", "--serve", "--out", str(out), *small, *options), width=120)
+    try:
+        terminal.wait_for("in a browser", SETUP_S)
+        yield terminal
+    finally:
+        terminal.kill_if_alive()
+
+
+def happened(session: Session, what: str) -> list[float]:
+    """When each line that tells of it was written."""
+    return [float(at) for at, text in TIMED.findall(session.text) if what in text]
+
+
+def check_good_end(session: Session, seconds: float, kill_every_s: float) -> None:
+    assert session.code == 0, session.text[-4000:]
+    assert "Traceback" not in session.text
+    kills, answers = happened(session, "killed "), happened(session, "answered in")
+    assert len(kills) >= seconds / kill_every_s / 2, "the kills did not happen"
+    assert {role for role in ("worker", "gateway", "doctor") if happened(session, f"killed {role}-")} == {
+        "worker",
+        "gateway",
+        "doctor",
+    }
+    for name in ("maria", "juan", "sofia", "diego"):
+        assert max(happened(session, f"{name}: ")) > seconds - LAST_ANSWERS_S, f"{name} was stalled"
+    assert len(answers) > seconds / 20
+    assert re.search(r"\d+ answers under \d+ kills: all as they should be, until the end\.", session.text)
+    assert "Every process was running at the end." in " ".join(session.text.split())
+
+
+def serve_for(tmp_path: Path, seconds: float) -> None:
+    with demo(tmp_path / "demo") as terminal:
+        terminal.read_for(seconds)
+        terminal.press(CTRL_C)
+        session = terminal.end(END_S)
+    check_good_end(session, seconds, 5.0)
 
 
 @pytest.mark.slow
-def test_the_demo_serves_and_survives_its_own_kills(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "cauce", *DEMO, "--out", str(tmp_path / "demo")],
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        cwd=tmp_path,
+def test_the_demo_serves_and_survives_its_own_kills_for_three_minutes(tmp_path: Path) -> None:
+    serve_for(tmp_path, 180.0)
+
+
+@pytest.mark.soak
+def test_the_demo_serves_and_survives_its_own_kills_for_ten_minutes(tmp_path: Path) -> None:
+    serve_for(tmp_path, 600.0)
+
+
+@pytest.mark.slow
+def test_a_demo_that_is_stalled_reports_failure(tmp_path: Path) -> None:
+    """No worker runs any more, so that no client is answered. The limit is shorter here than for people."""
+    out = tmp_path / "demo"
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from cauce.cli.demo import answer_all; from cauce.cli.demo_service import serve_demo\n"
+        f"out = Path({str(out)!r}); answer_all(out, 0.001, 7)\n"
+        "sys.exit(0 if serve_demo(out, 0, 0.0, 7, stall_s=5.0) else 1)\n"
     )
-    said: list[str] = []
-    assert process.stdout is not None
-    due = time.monotonic() + ENOUGH_S
+    terminal = Terminal([cauce()[0], "-P", "-c", program], width=120)
     try:
-        for line in process.stdout:
-            said.append(line)
-            kills = sum("killed" in each for each in said)
-            answered = sum("as it should be" in each for each in said)
-            if (kills >= 3 and answered >= 4) or time.monotonic() > due:
-                break
-        process.send_signal(signal.SIGTERM)
-        said += process.stdout.readlines()
-        assert process.wait(60) == 0, "".join(said)
+        terminal.wait_for("as it should be", SETUP_S)
+        home = Home(out / "service")
+        workers = [name for name in desired(home).names if role_of(name) == "worker"]
+        wish(home, {hold_key(name): STOPPED for name in workers}, "stopped by an operator")
+        terminal.wait_for("has had no answer for", SETUP_S)
+        terminal.press(CTRL_C)
+        session = terminal.end(END_S)
     finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-    assert any(re.match(r"Open http://127\.0\.0\.1:\d+/ in a browser", each) for each in said)
-    assert re.match(r"\d+ answers under \d+ kills: all as they should be", said[-1])
+        terminal.kill_if_alive()
+    assert session.code == 1
+    assert re.search(r"\w+ was stalled at the end: no answer for \d+ s", session.text)
+    assert "at the end worker-1 is stopped: stopped by an operator" in session.text
+    assert "all as they should be" not in session.text

@@ -11,7 +11,7 @@ import pytest
 from cauce.cli.bodies import Launching, launching
 from cauce.cli.starting import DOCTORS, GATEWAYS, Wanted, begin, in_boxes, with_file
 from cauce.doctor.control import desired, wish
-from cauce.doctor.desired import PARKED, STOPPED, count_key, hold_key
+from cauce.doctor.desired import STOPPED, count_key, hold_key
 from cauce.doctor.home import Home
 from cauce.errors import UsageError
 
@@ -45,9 +45,9 @@ def test_what_was_scaled_holds_for_the_next_start(home: Home) -> None:
     assert desired(home).counts["worker", ""] == 3
 
 
-def test_who_was_stopped_stays_so_and_who_was_parked_gets_another_chance(home: Home) -> None:
+def test_a_process_that_was_stopped_stays_stopped(home: Home) -> None:
     start(home, Wanted(workers=2))
-    wish(home, {hold_key("worker-1"): STOPPED, hold_key("worker-2"): PARKED})
+    wish(home, {hold_key("worker-1"): STOPPED})
     start(home)
     assert set(desired(home).held) == {"worker-1"}
 

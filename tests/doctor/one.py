@@ -69,6 +69,10 @@ class One:
         assert life is not None
         return self._keep(self.core.exited(self.time, name, life.incarnation, Cause(code)))
 
+    def alive(self, name: str) -> bool:
+        life = self.core.roster.newest(name)
+        return life is not None and life.alive
+
     def newest(self, name: str) -> Incarnation:
         life = self.core.roster.newest(name)
         assert life is not None

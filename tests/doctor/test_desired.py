@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cauce.doctor.desired import PARKED, RING, RUNNING, STOPPED, WATCH, Wish, Wishes, count_key, hold_key
+from cauce.doctor.desired import RING, RUNNING, STOPPED, WATCH, Wish, Wishes, count_key, hold_key
 
 KEYS = [RUNNING, WATCH, count_key("worker"), count_key("gateway"), hold_key("worker-1"), hold_key("gateway-2")]
-VALUES = ["yes", "no", "", "0", "1", "3", STOPPED, PARKED, RING, "star"]
+VALUES = ["yes", "no", "", "0", "1", "3", STOPPED, RING, "star"]
 wishes = st.builds(
     Wish, st.sampled_from(KEYS), st.sampled_from(VALUES), st.integers(1, 4), st.sampled_from(["a", "b", "c"])
 )

@@ -1,13 +1,15 @@
-"""The leader's plan: who is started, ended, parked and left alone."""
+"""The leader's plan: who is started, ended, restarted after a pause and left alone."""
 
 from __future__ import annotations
 
 import pytest
 
 from cauce.doctor.acts import Fork, Note, Record, Signal
-from cauce.doctor.desired import PARKED, RUNNING, STOPPED, Wish, count_key, hold_key
-from cauce.doctor.messages import Incarnation, Seen
+from cauce.doctor.desired import RUNNING, STOPPED, Wish, count_key, hold_key
+from cauce.doctor.keeper import pause_after
+from cauce.doctor.messages import Cause, Incarnation, Seen
 from cauce.doctor.timing import Timing
+from cauce.doctor.view import Row, rows_of
 from cauce.worker.events import EXIT_FULL, EXIT_OLD
 from tests.doctor.one import One, only
 
@@ -68,77 +70,119 @@ def test_fewer_are_wanted() -> None:
     assert only(one.wait(5.0), Fork) == []
 
 
-def die_at_once(one: One, times: int, code: int = -9) -> None:
+def crash(one: One, times: int, code: int = -9) -> list[float]:
+    """Lets worker-1 crash right after each start. The pauses before the starts that followed."""
+    pauses: list[float] = []
     for _ in range(times):
         one.beat("worker-1", one.newest("worker-1"))
         one.die("worker-1", code)
-        # Longer than the longest pause before a start.
-        one.wait(3.0)
+        died = one.time
+        while not one.alive("worker-1"):
+            one.wait(0.1)
+        pauses.append(round(one.time - died, 1))
+    return pauses
 
 
-def test_five_deaths_in_a_row_park_a_process_visibly() -> None:
-    one = started(1)
-    die_at_once(one, 5)
-    (wish,) = [record.wish for record in only(one.acts, Record)]
-    assert (wish.key, wish.value) == (hold_key("worker-1"), PARKED)
-    assert "5 times" in wish.why
-    assert "SIGKILL" in wish.why
-    assert [note.what for note in only(one.acts, Note)].count("parked") == 1
-    forks = len(only(one.acts, Fork))
-    one.wait(60.0)
-    assert len(only(one.acts, Fork)) == forks
+def row(one: One, name: str) -> Row:
+    return next(each for each in rows_of(one.core) if each.name == name)
 
 
-def test_four_deaths_do_not() -> None:
-    one = started(1)
-    die_at_once(one, 4)
-    one.wait(5.0)
+def test_the_pause_before_a_restart_grows_with_each_crash_and_is_bounded() -> None:
+    assert [pause_after(crashes, 60.0) for crashes in range(1, 12)] == [0, 0, 0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert pause_after(10_000, 60.0) == 60.0
+
+
+def test_a_process_that_keeps_crashing_is_restarted_for_ever() -> None:
+    one = One({("doctor", ""): 1, ("worker", ""): 1}, timing=Timing(backoff=2.0))
+    one.wait(1.0)
+    pauses = crash(one, 12)
+    assert pauses[:5] == pytest.approx([0, 0, 0.5, 1, 2], abs=0.11)
+    assert pauses[5:] == pytest.approx([2] * 7, abs=0.11)
     assert only(one.acts, Record) == []
 
 
-def test_healthy_time_alone_makes_deaths_older() -> None:
+def test_kills_of_a_healthy_process_never_delay_its_restart() -> None:
     one = started(1)
-    die_at_once(one, 4)
-    # Not a minute of being dead or starting …
-    one.wait(70.0)
-    assert one.core.roster.past("worker-1").recent(60.0) == 4
-    # … but a minute of health.
-    for _ in range(65):
+    for _ in range(20):
+        for _ in range(6):
+            one.beat("worker-1", one.newest("worker-1"))
+            one.wait(1.0)
+        assert len(only(one.die("worker-1"), Fork)) == 1
+    assert [note for note in only(one.acts, Note) if note.what == "backoff"] == []
+
+
+def test_time_as_a_process_that_is_not_ready_does_not_count_as_health() -> None:
+    one = started(1)
+    for _ in range(2):
+        one.wait(10.0)
+        one.beat("worker-1", one.newest("worker-1"), ready=False)
+        one.die("worker-1")
+    one.wait(10.0)
+    assert only(one.die("worker-1"), Fork) == []
+
+
+def test_a_healthy_run_resets_the_pause() -> None:
+    one = started(1)
+    assert crash(one, 4)[-1] >= 0.9
+    for _ in range(6):
         one.beat("worker-1", one.newest("worker-1"))
         one.wait(1.0)
-    die_at_once(one, 1)
-    assert only(one.acts, Record) == []
-    assert one.core.roster.past("worker-1").recent(60.0) == 1
+    assert len(only(one.die("worker-1"), Fork)) == 1
+    assert row(one, "worker-1").crashes == 1
+
+
+def test_a_delayed_restart_is_shown_with_its_reason() -> None:
+    one = started(1)
+    crash(one, 6)
+    one.beat("worker-1", one.newest("worker-1"))
+    one.die("worker-1")
+    shown = row(one, "worker-1")
+    assert (shown.state, shown.crashes, shown.restart_in_s) == ("restarting", 7, 8.0)
+    assert shown.why == "it crashed 7 times, last: killed by SIGKILL"
+    notes = [note for note in only(one.acts, Note) if note.what == "backoff"]
+    assert notes[-1].why == "restarting in 8 s: it crashed 7 times, last: killed by SIGKILL"
+    one.wait(8.1)
+    assert (row(one, "worker-1").state, row(one, "worker-1").restart_in_s) == ("starting", None)
+
+
+def test_an_operators_start_retries_at_once_and_forgets_the_crashes() -> None:
+    one = started(1)
+    crash(one, 6)
+    assert only(one.die("worker-1"), Fork) == []
+    assert [fork.name for fork in only(one.wish(Wish(hold_key("worker-1"), "", 1, "x")), Fork)] == ["worker-1"]
+    assert crash(one, 2) == [0.0, 0.0]
+
+
+def test_the_same_start_heard_twice_retries_once() -> None:
+    one = started(1)
+    start = Wish(hold_key("worker-1"), "", 1, "x")
+    one.wish(start)
+    crash(one, 6)
+    one.die("worker-1")
+    assert only(one.wish(start), Fork) == []
+    assert row(one, "worker-1").state == "restarting"
 
 
 @pytest.mark.parametrize("code", [EXIT_FULL, EXIT_OLD])
-def test_a_full_disk_and_an_old_incarnation_are_no_deaths(code: int) -> None:
+def test_a_full_disk_and_an_old_incarnation_are_no_crashes(code: int) -> None:
     one = started(1)
-    die_at_once(one, 7, code)
-    assert only(one.acts, Record) == []
+    assert max(crash(one, 7, code)) <= one.core.keeper.timing.full + 0.2
+    assert one.core.roster.past("worker-1").crashes == 0
+
+
+def test_a_cause_that_is_known_late_is_no_crash_either() -> None:
+    one = started(1)
+    life = one.newest("worker-1")
+    one.core.exited(one.time, "worker-1", life)
+    assert one.core.roster.past("worker-1").crashes == 1
+    one.core.exited(one.time, "worker-1", life, Cause(EXIT_FULL))
+    assert one.core.roster.past("worker-1").crashes == 0
 
 
 def test_who_found_the_disk_full_is_started_after_a_pause() -> None:
     one = started(1)
     assert only(one.die("worker-1", EXIT_FULL), Fork) == []
     assert len(only(one.wait(one.core.keeper.timing.full + 0.2), Fork)) == 1
-
-
-def test_quick_deaths_are_followed_by_growing_pauses() -> None:
-    one = started(1)
-    waits: list[float] = []
-    for _ in range(4):
-        one.die("worker-1")
-        begun, forks = one.time, len(only(one.acts, Fork))
-        while len(only(one.acts, Fork)) == forks and one.time - begun < 5 and one.newest("worker-1"):
-            life = one.core.roster.newest("worker-1")
-            if life is not None and life.alive:
-                break
-            one.wait(0.1)
-        waits.append(round(one.time - begun, 1))
-    assert waits == sorted(waits)
-    assert waits[0] == 0.0
-    assert waits[-1] >= 0.9
 
 
 def test_the_hung_leave_their_stack_before_they_are_killed() -> None:

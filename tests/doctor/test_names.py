@@ -42,7 +42,7 @@ def test_incarnations_are_ordered_by_epoch_and_then_by_launch() -> None:
 
 
 def test_times_are_given_by_name() -> None:
-    assert timing_of(["hung=5", "park_deaths=9"]) == Timing(hung=5.0, park_deaths=9)
+    assert timing_of(["hung=5", "backoff=9"]) == Timing(hung=5.0, backoff=9.0)
 
 
 @pytest.mark.parametrize("text", ["hung", "hung=x", "king=1", "hung=0", "hung=-1", "hung=nan"])

@@ -102,8 +102,7 @@ def test_kill_of_one_of_two_gateways_during_uploads(tmp_path: Path, case: Case) 
 
 def test_gateways_on_one_port_are_killed_again_and_again(tmp_path: Path, case: Case) -> None:
     pieces = pieces_of("books", case.data, 2**14, QUERIES)
-    patient = ["--timing", "park_deaths=100"]
-    with Running(tmp_path, "serve", "--workers", "1", "--gateways", "2", *patient) as service:
+    with Running(tmp_path, "serve", "--workers", "1", "--gateways", "2") as service:
         service.create("stormy", queries=QUERIES)
         said: list[int] = []
         stop = threading.Event()

@@ -46,7 +46,16 @@ def test_a_schedule_is_the_same_each_time() -> None:
 @pytest.mark.slow
 def test_all_kinds_of_faults_happen() -> None:
     told = "\n".join(fault for seed in range(60) for fault in play(seed).faults)
-    for kind in ("is killed", "but one of its host", "is stopped for", "hangs", "cut:", "the operator stops", "starts"):
+    for kind in (
+        "is killed",
+        "but one of its host",
+        "is stopped for",
+        "hangs",
+        "cut:",
+        "the operator stops",
+        "starts",
+        "crashes",
+    ):
         assert kind in told
 
 
@@ -173,6 +182,18 @@ def _silence_is_death(life: Life, now: float) -> Verdict:
     return Verdict(State.HUNG, quiet > 3.0, "silent") if quiet > 3.0 else Verdict(State.HEALTHY)
 
 
+def crashes_are_followed_by_restarts_without_pause(patch: Patch) -> None:
+    patch.setattr(keeper, "pause_after", lambda crashes, longest_s: 0.0)
+
+
+def a_process_that_keeps_crashing_is_given_up(patch: Patch) -> None:
+    patch.setattr(keeper, "pause_after", lambda crashes, longest_s: 0.0 if crashes < 5 else 1e9)
+
+
+def an_operator_must_wait_for_the_next_restart(patch: Patch) -> None:
+    patch.setattr(Keeper, "retry", lambda self, name, now: None)
+
+
 BUGS = [
     no_epochs,
     no_timeout_for_ok,
@@ -185,6 +206,9 @@ BUGS = [
     stopped_by_an_operator_is_undone,
     starts_what_is_old_already,
     impatient_with_the_silent,
+    crashes_are_followed_by_restarts_without_pause,
+    a_process_that_keeps_crashing_is_given_up,
+    an_operator_must_wait_for_the_next_restart,
 ]
 
 

@@ -121,6 +121,17 @@ class Terminal:
     def text(self) -> str:
         return Session(0, bytes(self._raw)).text
 
+    def read_for(self, seconds: float) -> None:
+        """Keeps what is written for so long; fails if the command ends before."""
+        deadline = time.monotonic() + seconds
+        while self._read(deadline):
+            pass
+        assert time.monotonic() >= deadline, f"it ended early; it wrote:\n{Session(0, bytes(self._raw)).text[-3000:]}"
+
+    def kill_if_alive(self) -> None:
+        if self._process.poll() is None:
+            self.kill()
+
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,7 +1,8 @@
 """Doctors under simulated faults: a seed decides the cluster, the network, and who dies, stops or hangs when.
 
 When the faults are over there must be one leader within a bound, everybody who should run must run once, nobody who
-was stopped may run, and then nothing may move any more.
+was stopped may run, and then nothing may move any more. A process that keeps crashing is restarted with growing
+pauses, and runs again by itself once it no longer crashes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cauce.doctor.desired import RING, RUNNING, STOPPED, WATCH, count_key, hold_
 from cauce.doctor.names import Role, host_of, name_of, role_of
 from cauce.doctor.timing import Timing
 
-TIMING = Timing(paused=4.0, hung=10.0, start=10.0, lost=3.0, park_deaths=1000)
+TIMING = Timing(paused=4.0, hung=10.0, start=10.0, lost=3.0)
 FAULTS_S = (10.0, 30.0)
 LEADER_BOUND_S = 8.0
 """From the end of all faults until all doctors agree on a leader, where a doctor lives."""
@@ -28,6 +29,11 @@ SETTLED_S = 30.0
 QUIET_S = 6.0
 """For how long nothing may move before a cluster counts as settled."""
 MANAGER_S = 3.0
+CRASH_LOOPS = 0.3
+"""The share of schedules that end with a crash loop."""
+CRASH_LOOP_S = 20.0
+MOST_STARTS = 12
+"""Of a process that crashes for so long: without pauses there would be about sixty."""
 HEARD_S = 1.0
 """Until every doctor has heard of an operator's wish."""
 
@@ -228,6 +234,8 @@ class Schedule:
         self.outcome.leader_s = ward.now - begun
         self._settle(begun)
         self._check_return()
+        if self.rng.random() < CRASH_LOOPS:
+            self._check_crash_loop()
 
     def _settle(self, begun: float) -> None:
         """Until everything is as it should be and nothing moves any more."""
@@ -266,6 +274,30 @@ class Schedule:
             ward.problem = (
                 ward.problem or f"{leaders[0].name}, which led, was killed: {self._wrong() or self._stands()}"
             )
+
+    def _check_crash_loop(self) -> None:
+        """A process crashes at each start: its restarts become rare, and go on. An operator need not wait for one."""
+        ward, rng = self.ward, self.rng
+        spared = {each.number for each in self._spared(1)}
+        victims = [each for each in ward.alive() if role_of(each.name) != "doctor" and each.number in spared]
+        if not victims or ward.problem:
+            return
+        victim, impatient = rng.choice(victims), rng.random() < 0.5
+        self._tell(f"{victim.name} crashes at each start")
+        before = len(ward.processes)
+        ward.crashing.add(victim.name)
+        ward.kill(victim)
+        ward.run(CRASH_LOOP_S)
+        starts = sum(each.name == victim.name for each in ward.processes[before:])
+        if starts > MOST_STARTS:
+            ward.problem = ward.problem or f"{victim.name} was started {starts} times in {CRASH_LOOP_S:.0f} s"
+        ward.crashing.clear()
+        if impatient:
+            self._tell(f"the operator starts {victim.name}")
+            ward.wish(hold_key(victim.name), "")
+        ward.run(QUIET_S if impatient else CRASH_LOOP_S)
+        if self._wrong():
+            ward.problem = ward.problem or f"after a crash loop of {victim.name}: {self._wrong()}"
 
     def _leader(self) -> object:
         return {each.core.bully.epoch for each in self.ward.alive() if each.core is not None and each.acts}

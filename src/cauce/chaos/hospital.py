@@ -22,6 +22,7 @@ LOOK_S = 0.5
 POLL_S = 0.5
 BUFFER = 300
 FORK_S, SPAWN_S = (0.01, 0.1), (0.8, 1.6)
+CRASH_S, CRASH_CODE = 0.2, 1
 
 
 class Hospital:
@@ -37,6 +38,8 @@ class Hospital:
         self.notes: list[tuple[float, str, Note]] = []
         self.terms: dict[Epoch, int] = {}
         self.problem = ""
+        self.crashing: set[str] = set()
+        """Processes of these names exit with an error soon after each start."""
         self._mail: list[tuple[float, int, str, tuple[str, Incarnation, str, Message]]] = []
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
@@ -224,6 +227,8 @@ class Hospital:
                 return
             if made is not None and made.name == fork.name:
                 self._do(process, core.forked(fork.name, fork.incarnation, made.number, made.number))
+                if made.name in self.crashing:
+                    self.later(CRASH_S, lambda: self.kill(made, CRASH_CODE))
             else:
                 self._do(process, core.exited(self._time(process), fork.name, fork.incarnation, Cause(75)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import random
 import re
 import signal
@@ -21,16 +22,19 @@ from pathlib import Path
 from cauce.broker.nodes import Nodes
 from cauce.client import Job, Service, Settings
 from cauce.datasets import BUILT_IN
+from cauce.doctor.asking import Asker
 from cauce.doctor.home import Home
 from cauce.doctor.messages import Seen
 from cauce.doctor.names import role_of
 from cauce.doctor.proc import send_signal
+from cauce.doctor.view import Row
 from cauce.errors import BrokerFailed, CauceError, JobFailed
 
 NAMES = ("maria", "juan", "sofia", "diego")
 KEPT_JOBS = 3
 """Of each client: older ones are removed, so that it can go on for days."""
 STOP_S = 30.0
+LOOK_S = 0.2
 NODE_TRIES = 3
 PAUSE_S = (0.5, 15.0)
 """The longer ones are taken for an end by doctors, the shorter ones are not."""
@@ -75,7 +79,9 @@ class Tally:
 def running(folder: Path, options: Sequence[str]) -> Iterator[str]:
     """A service of its own, and its address."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-P", "-m", "cauce", "serve", "--dir", str(folder), *options]
+    # It does not outlive us, even if we are killed.
+    ours = ["--end-with", str(os.getpid())]
+    command = [sys.executable, "-P", "-m", "cauce", "serve", "--dir", str(folder), *ours, *options]
     with (folder / "serve.log").open("ab") as log:
         # A group of its own: Ctrl-C is for us, and we end it in good order.
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
@@ -109,13 +115,21 @@ class Clients:
     _finishing: bool = False
     _threads: list[threading.Thread] = field(default_factory=list)
     _at: dict[str, str] = field(default_factory=dict)
+    _last_answer: dict[str, float] = field(default_factory=dict)
+    """When each client was last answered; at first, when it started."""
 
     def start(self, number: int) -> None:
         for each in range(number):
             name = NAMES[each % len(NAMES)] + (str(each // len(NAMES) + 1) if each >= len(NAMES) else "")
+            self._last_answer[name] = time.monotonic()
             thread = threading.Thread(target=self._live, args=(name, each), daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def stalled(self, after_s: float) -> dict[str, float]:
+        """Clients without an answer for longer than that, and for how long."""
+        now = time.monotonic()
+        return {name: now - at for name, at in self._last_answer.items() if now - at > after_s}
 
     def finish(self, within_s: float) -> None:
         """Lets each end what it is at. One whose job does not end is a problem."""
@@ -170,12 +184,33 @@ class Clients:
             if got.getvalue() != (self.answers / dataset / f"{query}.csv").read_bytes():
                 wrong.append(query)
         self.tally.count(1, len(queries))
+        self._last_answer[name] = time.monotonic()
         took = time.monotonic() - started
         if wrong:
             self.tally.complain(f"{name}: {dataset}, WRONG answers of {', '.join(wrong)}")
         else:
             self.tally.say(f"{name}: {dataset} answered in {took:.1f} s, byte for byte as it should be")
         return made
+
+
+def wait_until_all_run(home: Home, within_s: float) -> list[str]:
+    """What is wrong with each process that does not run within that time."""
+    deadline = time.monotonic() + within_s
+    while True:
+        with Asker(home.cluster()) as asker:
+            view = asker.view()
+        wrong = ["no doctor answers"] if view is None else [_wrong(row) for row in view.rows if not _runs(row)]
+        if not wrong or time.monotonic() > deadline:
+            return wrong
+        time.sleep(LOOK_S)
+
+
+def _runs(row: Row) -> bool:
+    return row.state == "running" and row.ready
+
+
+def _wrong(row: Row) -> str:
+    return f"{row.name} is {row.state}{f': {row.why}' if row.why else ''}"
 
 
 @dataclass

@@ -20,15 +20,15 @@ import msgspec
 from cauce.doctor.asking import Asker
 from cauce.doctor.children import spawn
 from cauce.doctor.control import desired, stop_all
-from cauce.doctor.desired import PARKED
 from cauce.doctor.home import Cluster, Home
 from cauce.doctor.names import role_of
-from cauce.doctor.view import View
+from cauce.doctor.view import RESTARTING, Row, View
 from cauce.errors import CauceError, JobFailed
 
 LOOK_S = 0.05
 ASK_S = 0.5
 CARE_S = 1.0
+START_TRIES = 5
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -105,10 +105,10 @@ class Attendant:
                 view = asker.view(ASK_S)
                 if view is not None and _ready(view):
                     return True
-                if view is not None and (parked := [row for row in view.rows if row.state == PARKED]):
+                if view is not None and (failed := [row for row in view.rows if _cannot_start(row)]):
                     self.end()
                     raise JobFailed(
-                        f"{parked[0].name} does not start: {parked[0].why}; its log is in {self._home.logs}"
+                        f"{failed[0].name} cannot be started: {failed[0].why}; its log is in {self._home.logs}"
                     )
                 time.sleep(LOOK_S)
         return False
@@ -148,6 +148,11 @@ class Attendant:
                 return False
         spawn(self._home, min(self._cluster.doctors))
         return True
+
+
+def _cannot_start(row: Row) -> bool:
+    """Whether it has crashed so often, each time soon after its start, that something must be wrong."""
+    return row.state == RESTARTING and row.crashes >= START_TRIES
 
 
 def _ready(view: View) -> bool:

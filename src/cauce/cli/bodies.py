@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cauce.cli.options import SERVICE_ATTEMPTS
 from cauce.doctor.boxed import BOXED, Boxes, live_in_box
 from cauce.doctor.home import Cluster, Entry, Home
 from cauce.doctor.names import Role
@@ -45,7 +46,7 @@ class Launching(msgspec.Struct, frozen=True):
     power_safe: bool = False
     fabric: str = ""
     lanes: int = 1
-    attempts: int = 3
+    attempts: int = SERVICE_ATTEMPTS
     life: str = ""
     boxes: Boxes | None = None
     """Workers and gateways live in containers, if so."""

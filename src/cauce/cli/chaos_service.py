@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from cauce.broker.nodes import Nodes, existing
-from cauce.chaos.service import KINDS, NODE, Clients, Faults, Tally, running
+from cauce.chaos.service import KINDS, NODE, Clients, Faults, Tally, running, wait_until_all_run
 from cauce.cli.demo import answer_all
 from cauce.cli.demo_service import show
 from cauce.cli.invocation import command
@@ -21,8 +21,8 @@ ENDED = ("done", "cancelled")
 FINISH_S = 180.0
 END_S, LOOK_AGAIN_S = 30.0, 0.5
 PART_BYTES = 2**16
-PATIENT = ["--port", "0", "--attempts", "100000", "--timing", "park_deaths=100000"]
-"""Deaths are our doing: no part and no process is to blame for them."""
+ALL_RUN_S = 90.0
+"""Longer than the longest pause before a restart."""
 
 
 def play_service(
@@ -43,11 +43,13 @@ def play_service(
     tally = Tally(show)
     home = Home(out / "service")
     kinds = [*KINDS, (NODE, 2)] if nodes is not None else list(KINDS)
-    with running(home.folder, [*PATIENT, *(["--fabric", address] if address else [])]) as url:
+    with running(home.folder, ["--port", "0", *(["--fabric", address] if address else [])]) as url:
         crowd = Clients(url, out / "data", out / "answers", tally, Settings(part_bytes=PART_BYTES))
         crowd.start(clients)
         faults = Faults(home, tally, every_s, random.Random(seed), kinds, nodes)
         faults.play(threading.Event(), time.monotonic() + for_s)
+        for wrong in wait_until_all_run(home, ALL_RUN_S):
+            tally.complain(f"at the end {wrong}")
         crowd.finish(FINISH_S)
         _look_at_jobs(url, tally)
     _conclude(tally)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cauce.cli.help import OPERATE, SERVICE
-from cauce.cli.options import AttemptsOption, FabricOption, JsonOption, PowerOption
+from cauce.cli.options import SERVICE_ATTEMPTS, AttemptsOption, FabricOption, JsonOption, PowerOption
 from cauce.cli.serve import (
     CertOption,
     DatasetOption,
@@ -38,7 +38,7 @@ def worker(
     dir: DirOption,
     fabric: FabricOption = "",
     power_safe: PowerOption = False,
-    attempts: AttemptsOption = 3,
+    attempts: AttemptsOption = SERVICE_ATTEMPTS,
     name: NameOption = "",
     incarnation: IncarnationOption = "",
     restarts: RestartsOption = 0,
@@ -78,7 +78,7 @@ def doctor(
     limit: LimitOption = None,
     fabric: FabricOption = "",
     power_safe: PowerOption = False,
-    attempts: AttemptsOption = 3,
+    attempts: AttemptsOption = SERVICE_ATTEMPTS,
     timing: TimingOption = None,
     incarnation: IncarnationOption = "",
     restarts: RestartsOption = 0,
@@ -114,7 +114,7 @@ def stop(
 
 
 def start(dir: DirOption, names: Names) -> None:
-    """Start processes that were stopped, or that failed too often."""
+    """Start processes that were stopped, or retry at once those that wait after crashes."""
     from cauce.cli.operating import start_command
 
     start_command(dir, names)

@@ -85,6 +85,8 @@ def show_status(status: JobStatus, json: bool) -> None:
     console().print(Text.assemble((status.job, "bold"), f"  {status.dataset}  ", _state(status)), soft_wrap=True)
     if status.cause:
         console().print(Text(f"  {status.cause}"), soft_wrap=True)
+    if status.no_worker is not None:
+        console().print(Text(f"  {status.no_worker.text}", style="bold red"), soft_wrap=True)
     console().print(
         f"  created {_when(status.created)}" + _then("ended", status.ended) + _then("kept until", status.expires)
     )
@@ -237,8 +239,10 @@ def _line(status: JobStatus) -> str:
     parts = sum(table.parts for table in status.tables.values())
     read = sum(table.parts_read for table in status.tables.values())
     cause = f": {status.cause}" if status.cause else ""
+    missing = f"; {status.no_worker.text}" if status.no_worker is not None else ""
     return (
         f"{status.state}{cause}; {parts} parts received, {read} read, {status.rows:,} rows, {_complete(status)} answers"
+        f"{missing}"
     )
 
 

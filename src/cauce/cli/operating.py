@@ -27,7 +27,9 @@ from cauce.doctor.desired import MOST, RUNNING, STOPPED, Desired, count_key, hol
 from cauce.doctor.events import Event, EventLog
 from cauce.doctor.home import Home
 from cauce.doctor.names import Role, check_host, order_of, role_of
+from cauce.doctor.no_worker import no_worker
 from cauce.doctor.view import Row
+from cauce.doctor.words import restarting
 from cauce.errors import Unreachable, UsageError, unknown
 from cauce.fabric.address import open_fabric
 
@@ -52,7 +54,7 @@ class FolderSource:
     """On the host itself: its doctors are asked, and the fabric is read."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = str(folder)
         self._cluster = Home(folder).cluster()
         self._log: EventLog | None = None
 
@@ -62,9 +64,9 @@ class FolderSource:
         if view is None:
             raise Unreachable(
                 f"no doctor of the service in {self._folder} answers: it is not running, or all its doctors have "
-                f"failed; start it with: {command('serve', '--dir', str(self._folder))}"
+                f"failed; start it with: {command('serve', '--dir', self._folder)}"
             )
-        return cluster_body(view)
+        return cluster_body(view, no_worker(view.rows, view.doctor, self._folder) if view.running else None)
 
     def _events(self) -> list[Event]:
         if self._log is None:
@@ -118,13 +120,20 @@ def processes(body: ClusterBody) -> Group:
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "works on")
     for row in body.processes:
         table.add_row(*_cells(row))
-    return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table)
+    missing = [Text(_sentence(body.no_worker.text), style="bold red")] if body.no_worker is not None else []
+    return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table, *missing)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _cells(row: Row) -> list[Text]:
     mark = " ★" if row.leader else ""
     where = f" on {row.host}" if row.host and order_of(row.name)[2] != row.host else ""
     told = row.work if row.state == "running" else row.why or row.work
+    if row.restart_in_s is not None:
+        told = restarting(row.restart_in_s, row.why)
     return [
         Text(f"{row.name}{mark}{where}"),
         Text(row.state, style=COLOURS.get(row.state, "red")),

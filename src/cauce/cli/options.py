@@ -70,3 +70,7 @@ FabricOption = Annotated[
         show_default=False,
     ),
 ]
+
+SERVICE_ATTEMPTS = 10
+"""Crashes of workers on one part before a service gives its job up. More than for a run: the processes of a service are
+also killed for reasons that have nothing to do with the part."""

@@ -14,7 +14,7 @@ import typer
 
 from cauce.cli.help import OPERATE, SERVICE, CommandLine
 from cauce.cli.invocation import command
-from cauce.cli.options import AttemptsOption, FabricOption, JsonOption, PowerOption
+from cauce.cli.options import SERVICE_ATTEMPTS, AttemptsOption, FabricOption, JsonOption, PowerOption
 from cauce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def serve(
     watch: Annotated[
         str | None, typer.Option(help="star: the leader watches all; ring: each its neighbour", metavar="STAR|RING")
     ] = None,
-    attempts: AttemptsOption = 3,
+    attempts: AttemptsOption = SERVICE_ATTEMPTS,
     timing: TimingOption = None,
     image: Annotated[
         str,
@@ -184,7 +184,7 @@ def launching_of(
     limit: list[str] | None,
     power_safe: bool,
     fabric: str,
-    attempts: int = 3,
+    attempts: int = SERVICE_ATTEMPTS,
 ) -> Launching:
     from cauce.cli.bodies import Launching
 

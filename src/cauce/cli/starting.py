@@ -16,7 +16,7 @@ from cauce.cli.invocation import command
 from cauce.doctor.boxed import Boxes
 from cauce.doctor.children import KEPT, fork
 from cauce.doctor.control import wish_log
-from cauce.doctor.desired import PARKED, RING, RUNNING, STAR, WATCH, Desired, count_key, hold_key
+from cauce.doctor.desired import RING, RUNNING, STAR, WATCH, Desired, count_key
 from cauce.doctor.docker import Docker
 from cauce.doctor.home import Cluster, Entry, Home, id_of, new_key
 from cauce.doctor.names import Role
@@ -117,8 +117,6 @@ def _wish(cluster: Cluster, wanted: Wanted) -> Desired:
             before = known.counts.get((role, ""), defaults[role])
             wishes[count_key(role)] = str(count if count is not None else before)
         wishes[WATCH] = wanted.watch or known.watch
-        # Who kept dying gets another chance; who was stopped stays so.
-        wishes |= {hold_key(name): "" for name, hold in known.held.items() if hold.value == PARKED}
         log.wish(wishes, "the service was started")
         return log.wishes.desired
 

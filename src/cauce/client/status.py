@@ -27,6 +27,11 @@ class AnswerStatus(msgspec.Struct, frozen=True):
     complete: bool = False
 
 
+class NoWorker(msgspec.Struct, frozen=True):
+    text: str = ""
+    """What each worker does instead, and the command that starts them."""
+
+
 class JobStatus(msgspec.Struct, frozen=True):
     job: str
     dataset: str
@@ -41,6 +46,8 @@ class JobStatus(msgspec.Struct, frozen=True):
     tables: dict[str, TableStatus] = {}
     answers: dict[str, AnswerStatus] = {}
     parameters: dict[str, str] = {}
+    no_worker: NoWorker | None = None
+    """Set while the job has not ended and no worker runs."""
 
     @property
     def over(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cauce.doctor.events import Event
+from cauce.doctor.no_worker import NoWorker
 from cauce.doctor.view import Row, View
 from cauce.errors import UsageError
 
@@ -18,6 +19,8 @@ class ClusterBody(msgspec.Struct, frozen=True):
     running: bool
     watch: str
     processes: list[Row]
+    no_worker: NoWorker | None = None
+    """Set while no worker runs."""
 
 
 class EventsBody(msgspec.Struct, frozen=True):
@@ -27,8 +30,8 @@ class EventsBody(msgspec.Struct, frozen=True):
     next: str
 
 
-def cluster_body(view: View) -> ClusterBody:
-    return ClusterBody(view.doctor, view.leader, view.epoch, view.running, view.watch, view.rows)
+def cluster_body(view: View, missing: NoWorker | None = None) -> ClusterBody:
+    return ClusterBody(view.doctor, view.leader, view.epoch, view.running, view.watch, view.rows, missing)
 
 
 def events_after(events: list[Event], cursor: str, limit: int) -> EventsBody:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cauce.doctor.asking import Asker
-from cauce.doctor.desired import RUNNING, Desired, Wish
+from cauce.doctor.desired import RUNNING, Desired, Wish, count_key, hold_key
 from cauce.doctor.home import Cluster, Home
 from cauce.doctor.messages import Seen
-from cauce.doctor.names import role_of
+from cauce.doctor.names import name_of, role_of
+from cauce.doctor.no_worker import worker_count
 from cauce.doctor.proc import send_signal
 from cauce.doctor.wishes import WishLog
 from cauce.errors import CauceError
@@ -48,6 +49,18 @@ def desired(home: Home) -> Desired:
     with wish_log(home.cluster()) as log:
         log.read(surely=True)
         return log.wishes.desired
+
+
+def start_workers(home: Home) -> list[str]:
+    """Has every worker of the service run, whatever stopped it; where there are none, as many as by default."""
+    known, host = desired(home), home.cluster().host
+    names = [name for name in known.names if role_of(name) == "worker"]
+    wishes = {hold_key(name): "" for name in names}
+    if not names:
+        names = [name_of("worker", number, host) for number in range(1, worker_count() + 1)]
+        wishes = {count_key("worker", host): str(len(names)), **{hold_key(name): "" for name in names}}
+    wish(home, wishes, "started by an operator")
+    return names
 
 
 def stop_all(home: Home, warn: Callable[[str], None]) -> None:

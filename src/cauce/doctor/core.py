@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cauce.doctor.acts import Act, Follow, Fork, Leave, Note, Record, Send, Signal
 from cauce.doctor.bully import Bully
 from cauce.doctor.clock import AttentiveClock
-from cauce.doctor.desired import RING, RUNNING, Wish, Wished, Wishes
+from cauce.doctor.desired import RING, RUNNING, Wish, Wished, Wishes, released
 from cauce.doctor.keeper import Keeper
 from cauce.doctor.lives import Life, Roster
 from cauce.doctor.messages import (
@@ -92,11 +92,9 @@ class Core:
         return [*acts, *self.bully.start(now)]
 
     def tick(self, time_s: float, facts: Facts) -> list[Act]:
-        before = self._clock.now
         now = self._clock.advance(time_s)
         self._own.heard = self._own.progressed = now
         self._own.rss, self._own.work = facts.rss, facts.work
-        self.keeper.healthy_for(now - before, now)
         acts = [*self.patient.tick(time_s, facts)]
         if not self._stopping:
             acts += [*self._elect(now, self.bully.tick(now)), *self._lead(now)]
@@ -108,8 +106,12 @@ class Core:
     def wished(self, time_s: float, wishes: Iterable[Wish]) -> list[Act]:
         now = self._clock.advance(time_s)
         fresh = list(wishes)
-        if not self.wishes.add(fresh):
+        changed = self.wishes.add(fresh)
+        if not changed:
             return []
+        for name in map(released, changed):
+            if name:
+                self.keeper.retry(name, now)
         self.bully.set_peers(self.doctors())
         # Told on before anything is done about it: nobody is to undo what another does.
         told = [Send(peer, Wished(fresh)) for peer in self._peers()]

@@ -17,7 +17,7 @@ from cauce.doctor.names import ROLES, Role, in_order, is_name, name_of, order_of
 RUNNING = "running"
 WATCH = "watch"
 STAR, RING = "star", "ring"
-STOPPED, PARKED = "stopped", "parked"
+STOPPED = "stopped"
 MOST = 1000
 """Processes of one role on one host."""
 
@@ -51,6 +51,12 @@ def hold_key(name: str) -> str:
     return f"hold.{name}"
 
 
+def released(wish: Wish) -> str:
+    """The process that a wish wants started; empty for any other wish."""
+    what, _, name = wish.key.partition(".")
+    return name if what == "hold" and not wish.value and is_name(name) else ""
+
+
 class Wishes:
     """All that were heard of, by key."""
 
@@ -58,14 +64,14 @@ class Wishes:
         self.latest: dict[str, Wish] = {}
         self.desired = Desired()
 
-    def add(self, wishes: Iterable[Wish]) -> bool:
-        """Whether anything has changed."""
-        changed = False
+    def add(self, wishes: Iterable[Wish]) -> list[Wish]:
+        """Those that changed anything."""
+        changed: list[Wish] = []
         for wish in wishes:
             known = self.latest.get(wish.key)
             if known is None or known.order < wish.order:
                 self.latest[wish.key] = wish
-                changed = True
+                changed.append(wish)
         if changed:
             self.desired = _desired(self.latest)
         return changed
@@ -83,7 +89,7 @@ class Desired:
     """Whether anybody has wished anything yet: until then nobody is to be started or ended."""
     counts: Mapping[tuple[Role, str], int] = field(default_factory=dict)
     held: Mapping[str, Wish] = field(default_factory=dict)
-    """Who is not to run though counted: stopped by an operator, or parked."""
+    """Processes that an operator stopped: they do not run though they are counted."""
     watch: str = STAR
     names: tuple[str, ...] = ()
     """Everybody who is counted, held or not, in order."""
@@ -110,7 +116,7 @@ def _desired(latest: Mapping[str, Wish]) -> Desired:
             known: Role | None = next((each for each in ROLES if each == role), None)
             if known is not None:
                 counts[known, host] = min(int(wish.value), MOST)
-        elif what == "hold" and wish.value and is_name(of):
+        elif what == "hold" and wish.value == STOPPED and is_name(of):
             held[of] = wish
     names = in_order(name_of(role, n + 1, host) for (role, host), count in counts.items() for n in range(count))
     running = latest.get(RUNNING)

@@ -21,8 +21,8 @@ _ONCE = ("died", "detected", "left")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """`what` is one of elected, started, restarted, caught up, died, detected, left, paused, hung, lost, parked and
-    what operators do: scaled, stopped, begun."""
+    """`what` is one of elected, started, restarted, caught up, died, detected, left, paused, hung, lost, backoff
+    and what operators do: scaled, stopped, begun."""
 
     at: float
     what: str

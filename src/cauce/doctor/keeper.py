@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cauce.doctor.acts import Act, Fork, How, Note, Record, Send, Signal
-from cauce.doctor.desired import PARKED, Desired, Wishes, hold_key
+from cauce.doctor.acts import Act, Fork, How, Note, Send, Signal
+from cauce.doctor.desired import Desired, Wishes
 from cauce.doctor.judge import State, Verdict, judge
 from cauce.doctor.lives import Life, Past, Roster
 from cauce.doctor.messages import Cause, Epoch, Incarnation, Kill, Launch
 from cauce.doctor.names import host_of, role_of
 from cauce.doctor.reach import Reach
 from cauce.doctor.timing import Timing
-from cauce.doctor.words import told
+from cauce.doctor.words import restarting, told
 from cauce.worker.events import EXIT_FULL, EXIT_OLD
 
-PAUSES_S = (0.0, 0.0, 0.1, 0.3, 1.0)
-"""Before the first, second, … start of a process that has died soon after its start."""
-STEADY_S = 5.0
+AT_ONCE = 2
+"""So many consecutive crashes are followed by a restart without a pause."""
+FIRST_PAUSE_S = 0.5
+"""After the next crash; each further crash doubles the pause."""
+MOST_DOUBLINGS = 30
 ASK_AGAIN_S = 0.5
 STACK_S = 0.5
 """For writing down where it stands, before it is ended."""
@@ -155,33 +157,36 @@ class Keeper:
         if cause.code == EXIT_FULL:
             past.due = now + self.timing.full
             return past
-        past.quick = 0 if now - life.began > STEADY_S else past.quick + 1
-        past.due = now + PAUSES_S[min(past.quick, len(PAUSES_S) - 1)]
-        past.deaths.append(past.healthy_s)
+        life.crashed = True
+        past.crashes = 1 if life.ready_s(now) >= self.timing.steady else past.crashes + 1
+        past.due = now + pause_after(past.crashes, self.timing.backoff)
         return past
 
     def learn(self, life: Life, cause: Cause) -> None:
         past = self.roster.past(life.name)
         past.cause, past.why = cause, told(cause, _held(life))
-        if cause.code == EXIT_FULL and self.roster.newest(life.name) is life and past.deaths:
-            past.deaths.pop()
+        if cause.code in (EXIT_FULL, EXIT_OLD) and life.crashed:
+            life.crashed, past.crashes = False, max(past.crashes - 1, 0)
 
-    def park(self, name: str, wall_s: float = 0.0) -> list[Act]:
-        """If it keeps dying: nobody starts it again until an operator says so."""
+    def delayed(self, name: str, since: float) -> list[Act]:
+        """A note, if the restart after an end at `since` waits for a pause."""
         past = self.roster.past(name)
-        deaths = past.recent(self.timing.park)
-        if deaths < self.timing.park_deaths or not self.wishes.desired.wants(name):
+        pause_s = past.due - since
+        if pause_s <= 0 or not self.wishes.desired.wants(name):
             return []
-        why = f"it died {deaths} times in {self.timing.park:.0f} s of healthy time, at last: {past.why}"
-        wish = self.wishes.next(hold_key(name), PARKED, self.me, why, wall_s)
-        past.deaths.clear()
-        self.wishes.add([wish])
-        return [Record(wish), Note("parked", name, None, why, past.cause.last)]
+        return [Note("backoff", name, None, restarting(pause_s, past.reason()), past.cause.last, at=since)]
 
-    def healthy_for(self, seconds: float, now: float) -> None:
-        for life in self.roster.alive():
-            if life.ready and self.verdict(life, now).state is State.HEALTHY:
-                self.roster.past(life.name).healthy_s += seconds
+    def retry(self, name: str, now: float) -> None:
+        """An operator wants it started: no pause, whatever happened before."""
+        self.roster.past(name).retry(now)
+
+
+def pause_after(crashes: int, longest_s: float) -> float:
+    """The pause before the next start after so many consecutive crashes."""
+    if crashes <= AT_ONCE:
+        return 0.0
+    doublings = min(crashes - AT_ONCE - 1, MOST_DOUBLINGS)
+    return float(min(FIRST_PAUSE_S * 2**doublings, longest_s))
 
 
 def _held(life: Life) -> str:

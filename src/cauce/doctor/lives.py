@@ -26,6 +26,7 @@ class Life:
     vouched: float | None = None
     """When a doctor of its host last said that it lives."""
     ready: bool = False
+    ready_since: float | None = None
     busy: bool = False
     progress: int = 0
     progressed: float = 0.0
@@ -48,6 +49,8 @@ class Life:
     signalled: float = 0.0
     how: str = ""
     ended: float | None = None
+    crashed: bool = False
+    """Whether its end counts as a crash."""
 
     @property
     def alive(self) -> bool:
@@ -77,7 +80,13 @@ class Life:
         self.stopped = None
         self.ready, self.busy, self.progress, self.work = beat.ready, beat.busy, beat.progress, beat.work
         self.rss, self.restarts = beat.rss, beat.restarts
+        if self.ready and self.ready_since is None:
+            self.ready_since = now
         self.pid, self.start = beat.pid or self.pid, beat.start or self.start
+
+    def ready_s(self, now: float) -> float:
+        """For how long it has been ready."""
+        return now - self.ready_since if self.ready_since is not None else 0.0
 
     def look(self, seen: Seen, now: float) -> None:
         """What the kernel shows of it."""
@@ -94,21 +103,23 @@ class Life:
 class Past:
     """What is kept of a name over all its lives."""
 
-    deaths: list[float] = field(default_factory=list)
-    """When, on the clock of its healthy time."""
-    healthy_s: float = 0.0
-    quick: int = 0
+    crashes: int = 0
+    """Consecutive crashes, each soon after a start."""
     restarts: int = 0
     cause: Cause = field(default_factory=Cause)
     why: str = ""
     died: float | None = None
     """When it died, until it is back."""
     due: float = 0.0
+    """Before this time it is not started again."""
 
-    def recent(self, window_s: float) -> int:
-        """Deaths within the last healthy seconds: neither a pause nor a restart makes them older."""
-        self.deaths = [each for each in self.deaths if self.healthy_s - each <= window_s]
-        return len(self.deaths)
+    def retry(self, now: float) -> None:
+        """Forget the crashes: the next start is due at once."""
+        self.crashes, self.due = 0, now
+
+    def reason(self) -> str:
+        """Why a restart is delayed. The last cause comes last."""
+        return f"it crashed {self.crashes} times, last: {self.why}" if self.crashes > 1 else self.why
 
 
 class Roster:

@@ -43,7 +43,7 @@ class Obituary:
                 self._keeper.learn(life, cause)
 
     def publish(self, now: float) -> list[Act]:
-        """By the leader. A process that keeps dying is parked here, since here the cause is known."""
+        """By the leader. A delayed restart is noted here, since here the cause is known."""
         ready = [each for each in self._deaths if each.cause.known or now - each.since >= REPORT_S]
         self._deaths = [each for each in self._deaths if each not in ready]
         acts = [act for each in ready for act in self._notes(each)]
@@ -67,7 +67,7 @@ class Obituary:
             return [Note("left", life.name, life.incarnation, life.why, at=death.since)]
         died = Note("died", life.name, life.incarnation, past.why, death.cause.last, at=death.since)
         detected = Note("detected", life.name, life.incarnation, death.how, "", death.after_s, death.since)
-        return [died, detected, *self._keeper.park(life.name)]
+        return [died, detected, *self._keeper.delayed(life.name, death.since)]
 
     def drop(self, now: float) -> None:
         """Old ones: the leader has told them, or died before it could."""

@@ -8,7 +8,7 @@ from cauce.errors import UsageError
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """In seconds, but for `park_deaths`. All silence is measured on a clock that stands still while its owner does."""
+    """In seconds. All silence is measured on a clock that stands still while its owner does."""
 
     tick: float = 0.1
     beat: float = 0.5
@@ -27,9 +27,10 @@ class Timing(msgspec.Struct, frozen=True):
     """Of silence after which another host counts as out of reach."""
     orphan: float = 2.5
     """Without word of any doctor of its host, a process starts one."""
-    park_deaths: int = 5
-    park: float = 60.0
-    """So many deaths within so much healthy time park a process."""
+    steady: float = 5.0
+    """A process that was ready for so long before it died did not crash soon after its start."""
+    backoff: float = 60.0
+    """The longest pause before a process that keeps crashing is started again."""
     full: float = 2.0
     """Before a process is started again that found no room: the disk may have been cleared by then."""
     stop: float = 4.7

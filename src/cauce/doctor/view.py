@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from cauce.doctor.core import Core
+from cauce.doctor.desired import Wish
 from cauce.doctor.judge import State
-from cauce.doctor.lives import Life
+from cauce.doctor.lives import Life, Past
 from cauce.doctor.messages import Message
 from cauce.doctor.names import role_of
 
 PAGE = 100
+RESTARTING = "restarting"
 
 
 class Ask(Message, frozen=True):
@@ -21,8 +23,8 @@ class Ask(Message, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A process as it stands. Its state is one of starting, running, paused, hung, lost, ending, dead, stopped and
-    parked."""
+    """A process as it stands. Its state is one of starting, running, paused, hung, lost, ending, dead, restarting and
+    stopped."""
 
     name: str
     role: str
@@ -40,6 +42,10 @@ class Row(msgspec.Struct, frozen=True):
     quiet_s: float = 0.0
     """How long ago it was last heard."""
     why: str = ""
+    crashes: int = 0
+    """Consecutive crashes, each soon after a start."""
+    restart_in_s: float | None = None
+    """How long the next start is delayed after crashes."""
 
 
 class View(Message, frozen=True):
@@ -82,15 +88,22 @@ def _row(core: Core, name: str) -> Row:
     hold = core.wishes.desired.held.get(name)
     past = core.roster.past(name)
     if life is None or not life.alive:
-        state = hold.value if hold is not None else State.DEAD.value
-        why = hold.why if hold is not None and hold.why else past.why
-        restarts = max(past.restarts - 1, 0)
-        return Row(name, role_of(name), state, restarts=restarts, why=why)
+        return _ended(core, name, past, hold)
     verdict = core.keeper.verdict(life, core.now)
-    return _living(core, life, verdict.state.value, verdict.why or past.why)
+    return _living(core, life, verdict.state.value, verdict.why or past.why, past.crashes)
 
 
-def _living(core: Core, life: Life, state: str, why: str) -> Row:
+def _ended(core: Core, name: str, past: Past, hold: Wish | None) -> Row:
+    row = Row(name, role_of(name), State.DEAD.value, restarts=max(past.restarts - 1, 0), why=past.why)
+    if hold is not None:
+        return msgspec.structs.replace(row, state=hold.value, why=hold.why or past.why)
+    in_s = round(past.due - core.now, 3)
+    if in_s <= 0 or not core.wishes.desired.wants(name):
+        return row
+    return msgspec.structs.replace(row, state=RESTARTING, why=past.reason(), crashes=past.crashes, restart_in_s=in_s)
+
+
+def _living(core: Core, life: Life, state: str, why: str, crashes: int) -> Row:
     return Row(
         life.name,
         role_of(life.name),
@@ -106,4 +119,5 @@ def _living(core: Core, life: Life, state: str, why: str) -> Row:
         life.work,
         round(core.now - life.last_sign(), 3),
         why,
+        crashes,
     )

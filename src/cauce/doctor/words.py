@@ -23,6 +23,11 @@ def told(cause: Cause, work: str = "") -> str:
     return f"{_reason(cause)}{held}"
 
 
+def restarting(in_s: float, why: str) -> str:
+    """A delayed restart: when it is due, and the reason for the delay."""
+    return f"restarting in {max(in_s, 1):.0f} s: {why}"
+
+
 def _reason(cause: Cause) -> str:
     if cause.why and (cause.code is None or cause.code < 0):
         return cause.why

@@ -30,6 +30,7 @@ from cauce.gateway.service import Service, service_maker
 from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.tokens import Tokens
 from cauce.gateway.watching import Watching
+from cauce.gateway.workforce import Workforce
 
 SWEEP_S = 1.0
 REFUSALS_A_SECOND = 20
@@ -52,9 +53,13 @@ class Gateway:
         self._gate = Gate(settings.requests, settings.requests_per_owner)
         self._refusals = Throttle(REFUSALS_A_SECOND)
         self._stopping = asyncio.Event()
-        self._watching = Watching(self._pool, self._stopping)
+        workforce = Workforce(settings, self._silence)
+        self._watching = Watching(self._pool, self._stopping, workforce)
         access = Access(Tokens(settings.tokens), needs_token=settings.needs_token)
         self.routes = Routes(settings, self._pool, access, self._gate, self._watching, self._metrics)
+
+    async def _silence(self, owner: str, job: str) -> float:
+        return await self._pool.run(lambda on: on.jobs.silence_s(owner, job), f"{owner}.{job}")
 
     def stop(self) -> None:
         """Every wait ends; what is at work is finished."""

@@ -101,7 +101,9 @@ class ClusterLive:
         body = await asyncio.shield(self._look)
         if body is None:
             return None
-        shown = msgspec.structs.replace(body, processes=rows_for(owner, body.processes))
+        rows = rows_for(owner, body.processes)
+        missing = self._watching.workforce.missing_in(owner, rows, body.doctor) if body.running else None
+        shown = msgspec.structs.replace(body, processes=rows, no_worker=missing)
         return event("processes", msgspec.json.encode(shown))
 
     def _ask(self) -> ClusterBody | None:

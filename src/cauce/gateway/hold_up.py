@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cauce.gateway.graph import EdgeBody, GraphBody, StageBody
+from cauce.gateway.model import JobStatus
 from cauce.gateway.view import JobView
 
 _NOTABLE = 0.05
@@ -17,6 +18,15 @@ def hold_up(view: JobView, graph: GraphBody, job: str) -> str:
         return f"job {job} is at work: {view.waits_for()}"
     slowest = max(open_stages, key=lambda stage: (stage.busy, -stage.number))
     return f"job {job} is at work: {slowest.name} holds it up, {_words(slowest, graph.edges)}"
+
+
+def with_notice(status: JobStatus, said: str) -> str:
+    """The sentence on a job, together with the notice that no worker runs."""
+    if status.no_worker is None:
+        return said
+    if status.state == "running":
+        return f"job {status.job} waits for a worker: {status.no_worker.text}"
+    return f"{said}; {status.no_worker.text}"
 
 
 def _words(stage: StageBody, edges: list[EdgeBody]) -> str:

@@ -332,6 +332,14 @@ class Jobs:
             said = hold_up(view, graph, job) if running else sentence(self._statuses.of_view(view))
             return msgspec.structs.replace(graph, why=said)
 
+    def silence_s(self, owner: str, job: str) -> float:
+        """For how long neither the client nor a worker has been heard of in the job's logs."""
+        with self._reaching():
+            view = self._views.open(owner, job)
+            view.history.advance(self._fabric, view.name)
+            extent = view.history.extent
+            return max(self._clock() - max(view.active_at, extent[1] if extent is not None else 0.0), 0.0)
+
     def figures(self) -> Figures:
         """All owners' jobs in numbers, as they stood when they were last looked at."""
         with self._reaching():

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from cauce.doctor.no_worker import NoWorker
 from cauce.plan.outputs import Output
 from cauce.wire.http import Compression, PartForm
 
@@ -59,6 +60,8 @@ class JobStatus(msgspec.Struct, frozen=True):
     expires: float | None
     """When the job, or what is left of it, is removed if nothing happens before."""
     parameters: dict[str, str] = {}
+    no_worker: NoWorker | None = None
+    """Set while the job has not ended and no worker runs."""
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,11 @@ class CompleteAnswer(msgspec.Struct, frozen=True):
     new: bool
 
 
-class AliveBody(msgspec.Struct, frozen=True):
+class AliveBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`notice` says that no worker runs, where that is so: jobs are taken, and wait."""
+
     status: str
+    notice: str = ""
 
 
 _SHAPES = (

@@ -20,10 +20,11 @@ from cauce.gateway.downloads import SENT_AS, answer_chunks, page_json, text_chun
 from cauce.gateway.exchange import Exchange
 from cauce.gateway.gate import Gate
 from cauce.gateway.headers import number, part_head
+from cauce.gateway.hold_up import with_notice
 from cauce.gateway.metrics import MEDIA_TYPE, Metrics
 from cauce.gateway.model import ENDED, Held, JobRequest, JobStatus
 from cauce.gateway.negotiate import choose
-from cauce.gateway.openapi import CompleteBody, describe
+from cauce.gateway.openapi import AliveBody, CompleteBody, describe
 from cauce.gateway.paging import Page, PageAsked, form_asked, page_asked, waits
 from cauce.gateway.pool import Pool
 from cauce.gateway.problems import HttpError, stopping
@@ -61,7 +62,7 @@ class Routes:
         self._room = Room(settings.room_bytes, settings.room_bytes // 2)
         self._watching = watching
         self._showing = Showing(pool, watching)
-        self._cluster = ClusterRoutes(settings.folder, pool)
+        self._cluster = ClusterRoutes(settings.folder, pool, watching.workforce)
         self._live = ClusterLive(settings.folder, pool, watching)
         self._metrics = metrics
         self._traces = open_traces("gateway")
@@ -120,12 +121,14 @@ class Routes:
     async def _ready(self, request: Request) -> Response:
         if self._watching.stopped:
             raise stopping()
+        # A service without workers is ready: it takes jobs, and other gateways would do no better.
         try:
             async with asyncio.timeout(READY_S):
                 await self._pool.run(Service.check, "ready")
         except TimeoutError:
             raise HttpError(503, "unavailable", f"the fabric did not answer within {READY_S:g} s") from None
-        return json_response({"status": "ready"})
+        missing = await self._watching.workforce.missing("")
+        return json_response(AliveBody("ready", "" if missing is None else missing.text))
 
     async def _measure(self, request: Request) -> Response:
         self._metrics.open.set(self._gate.open)
@@ -138,15 +141,18 @@ class Routes:
         return Response(self._description, media_type=JSON)
 
     async def _list(self, request: Request, owner: str) -> Response:
-        return json_response({"jobs": await self._pool.run(lambda on: on.jobs.list(owner), "list")})
+        jobs = await self._pool.run(lambda on: on.jobs.list(owner), "list")
+        return json_response({"jobs": await self._watching.workforce.all_noted(owner, jobs)})
 
     async def _status(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
-        return json_response(await self._on(owner, job, lambda on: on.jobs.status(owner, job)))
+        status = await self._on(owner, job, lambda on: on.jobs.status(owner, job))
+        return json_response(await self._watching.workforce.noted(owner, status))
 
     async def _why(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
-        return json_response({"why": await self._on(owner, job, lambda on: on.jobs.why(owner, job))})
+        why = await self._on(owner, job, lambda on: on.jobs.why(owner, job))
+        return json_response({"why": with_notice(await self._watching.status(owner, job), why)})
 
     async def _create(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]

@@ -43,19 +43,21 @@ class Showing:
 
     async def _graph(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
-        found = await self._pool.run(lambda on: on.jobs.graph(owner, job), f"{owner}.{job}")
+        found = await self._watching.graph(owner, job)
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def _events(self, request: Request, owner: str) -> Response:
         choose(request.headers.get("accept"), (EVENT_STREAM,))
         job = request.path_params["job"]
         graph = _flag(request, "graph")
-        first = await self._pool.run(lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+        read = await self._pool.run(lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+        first = await self._watching.workforce.noted(owner, read)
         return StreamingResponse(job_events(self._watching, owner, job, first, graph=graph), headers=STREAM_HEADERS)
 
     async def _all_events(self, request: Request, owner: str) -> Response:
         choose(request.headers.get("accept"), (EVENT_STREAM,))
-        first = await self._pool.run(lambda on: on.jobs.list(owner), "list")
+        listed = await self._pool.run(lambda on: on.jobs.list(owner), "list")
+        first = await self._watching.workforce.all_noted(owner, listed)
         return StreamingResponse(all_events(self._watching, owner, first), headers=STREAM_HEADERS)
 
 

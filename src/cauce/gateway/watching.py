@@ -7,10 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import msgspec
+
 from cauce.gateway.graph import GraphBody
+from cauce.gateway.hold_up import with_notice
 from cauce.gateway.model import JobStatus
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
+from cauce.gateway.workforce import Workforce
 
 LOOK_S = 0.25
 """How old a look may be that is good enough for one who waits."""
@@ -21,7 +25,8 @@ Seen = TypeVar("Seen")
 class Watching:
     """Used from one event loop. `stopping` ends every wait."""
 
-    def __init__(self, pool: Pool[Service], stopping: asyncio.Event) -> None:
+    def __init__(self, pool: Pool[Service], stopping: asyncio.Event, workforce: Workforce) -> None:
+        self.workforce = workforce
         self._pool = pool
         self._stopping = stopping
         self._looks: dict[tuple[str, ...], asyncio.Task[Any]] = {}
@@ -32,14 +37,17 @@ class Watching:
 
     async def status(self, owner: str, job: str) -> JobStatus:
         """How it stood within the last moment."""
-        return await self._look(("job", owner, job), lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+        status = await self._look(("job", owner, job), lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+        return await self.workforce.noted(owner, status)
 
     async def jobs(self, owner: str) -> list[JobStatus]:
         """How all of an owner's jobs stood within the last moment."""
-        return await self._look(("jobs", owner), lambda on: on.jobs.list(owner), "list")
+        jobs = await self._look(("jobs", owner), lambda on: on.jobs.list(owner), "list")
+        return await self.workforce.all_noted(owner, jobs)
 
     async def graph(self, owner: str, job: str) -> GraphBody:
-        return await self._look(("graph", owner, job), lambda on: on.jobs.graph(owner, job), f"{owner}.{job}")
+        graph = await self._look(("graph", owner, job), lambda on: on.jobs.graph(owner, job), f"{owner}.{job}")
+        return msgspec.structs.replace(graph, why=with_notice(await self.status(owner, job), graph.why))
 
     async def _look(self, key: tuple[str, ...], step: Callable[[Service], Seen], about: str) -> Seen:
         look = self._looks.get(key)

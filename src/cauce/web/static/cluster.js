@@ -5,6 +5,7 @@ import { h, keyed, replace, say, set } from "./dom.js";
 import { bytes, clock, duration, percent, plural } from "./format.js";
 import { drawLanes, legend, words } from "./lanes.js";
 import { inOrder, lanesOf } from "./lives.js";
+import { NoWorkerBanner } from "./no_worker.js";
 import { follow } from "./stream.js";
 
 const SPANS = /** @type {[string, number][]} */ ([["1 min", 60], ["5 min", 300], ["30 min", 1800], ["6 h", 21_600], ["7 days", 604_800]]);
@@ -22,6 +23,7 @@ export class ClusterPage {
     this.span = 1;
     this.leader = "";
     this.note = h("p.why", { role: "status" }, "Looking…");
+    this.missing = new NoWorkerBanner();
     this.spans = h("div.chips", { role: "group", "aria-label": "How far back" }, SPANS.map(([name], index) =>
       h("button.chip", { type: "button", onclick: () => this.choose(index) }, name)));
     this.picture = h("div");
@@ -32,7 +34,7 @@ export class ClusterPage {
     this.live = h("span.live", { role: "status" });
     this.body = h("div", { hidden: true }, this.cards());
     this.element = h("section", { "aria-labelledby": "title" },
-      h("div.bar", {}, h("h1", { id: "title" }, "Cluster"), this.live), this.note, this.body);
+      h("div.bar", {}, h("h1", { id: "title" }, "Cluster"), this.live), this.missing.element, this.note, this.body);
     follow("/v1/cluster/live", {
       event: (name, data) => this.take(name, data),
       live: (live) => say(this.live, live ? "" : "The service does not answer; trying again…"),
@@ -58,6 +60,7 @@ export class ClusterPage {
     if (name === "processes") {
       this.processes = data.processes.sort((/** @type {any} */ a, /** @type {any} */ b) => inOrder(a.name, b.name));
       this.leader = data.leader;
+      this.missing.show(data.no_worker);
     } else if (name === "events") {
       const known = new Set(this.events.map(keyOf));
       this.events.push(...data.events.filter((/** @type {any} */ event) => !known.has(keyOf(event))));
@@ -137,8 +140,14 @@ function fillRow(row, each) {
   say(memory, each.rss ? bytes(each.rss) : "");
   say(cpu, each.cpu === null || each.cpu === undefined ? "" : percent(each.cpu));
   say(restarts, each.restarts);
-  say(work, each.work || (each.pid ? "" : each.why));
+  say(work, each.work || (each.pid ? "" : restartWords(each)));
   say(heard, each.pid ? `${duration(each.quiet_s)} ago` : "");
+}
+
+/** @param {import("./lives.js").Process} each */
+function restartWords(each) {
+  const { restart_in_s: seconds } = each;
+  return typeof seconds === "number" ? `restarting in ${Math.max(1, Math.round(seconds))} s: ${each.why}` : each.why;
 }
 
 /** @param {import("./lives.js").Happened} event */

@@ -7,6 +7,7 @@ import { bytes, clock, count, duration, plural } from "./format.js";
 import { GraphView } from "./graph.js";
 import { cancelWords, timeWords } from "./jobs.js";
 import { confirmed, toast } from "./notices.js";
+import { NoWorkerBanner } from "./no_worker.js";
 import { ENDED, Pace, progressOf } from "./progress.js";
 import { answerOf, answerWords, rejectsOf, ResultView } from "./results.js";
 import { follow } from "./stream.js";
@@ -30,6 +31,7 @@ export class JobPage {
     this.state = h("span.state");
     this.facts = h("dl.facts");
     this.why = h("p.why", { role: "status" });
+    this.missing = new NoWorkerBanner();
     this.tables = h("tbody");
     this.cancel = h("button.danger", { type: "button", onclick: () => this.cancelIt(), disabled: true }, "Cancel");
     this.live = h("span.live", { role: "status" });
@@ -44,7 +46,7 @@ export class JobPage {
     return h("div", {},
       h("div.bar", {}, h("a.back", { href: "#/jobs", "aria-label": "All jobs" }, "←"),
         h("h1", { id: "title" }, this.job), this.state, this.live, h("span.spring"), this.cancel),
-      this.why, this.facts);
+      this.missing.element, this.why, this.facts);
   }
 
   body() {
@@ -87,6 +89,9 @@ export class JobPage {
     say(this.state, status.state);
     set(this.cancel, "disabled", status.state === "cancelled" || status.state === "expired");
     say(this.cancel, status.state === "done" || status.state === "failed" ? "Remove" : "Cancel");
+    this.missing.show(status.no_worker);
+    // The banner says the same.
+    set(this.why, "hidden", Boolean(status.no_worker));
     this.fillFacts(status);
     this.fillTables(status);
     if (!Object.keys(status.tables).length) {
@@ -118,7 +123,7 @@ export class JobPage {
       ["Started", clock(status.created)],
       [status.ended === null ? "Time" : "Ended", status.ended === null ? timeWords(status, left) :
         `${clock(status.ended)}, took ${duration(status.ended - status.created)}`],
-      ["Read", `${plural(progress.rows, "row")}, ${bytes(progress.bytesRead)}${ENDED.has(status.state) || rate <= 0 ? "" :
+      ["Read", `${plural(progress.rows, "row")}, ${bytes(progress.bytesRead)}${ENDED.has(status.state) || status.no_worker || rate <= 0 ? "" :
         `, ${bytes(rate)}/s`}`],
       ["Kept until", status.expires === null ? "" : clock(status.expires)],
       ...Object.entries(status.parameters),

@@ -4,6 +4,7 @@ import { jobPath, now, Problem, sendJson } from "./api.js";
 import { h, keyed, replace, say, set } from "./dom.js";
 import { bytes, clock, count, duration, percent, plural } from "./format.js";
 import { confirmed, toast } from "./notices.js";
+import { NoWorkerBanner } from "./no_worker.js";
 import { ENDED, Pace, progressOf } from "./progress.js";
 import { follow } from "./stream.js";
 
@@ -35,13 +36,14 @@ export class JobsPage {
     this.filters = h("div.chips", { role: "group", "aria-label": "Which jobs" }, FILTERS.map(([name], index) =>
       h("button.chip", { type: "button", onclick: () => this.choose(index) }, name)));
     this.note = h("div.empty");
+    this.missing = new NoWorkerBanner();
     this.live = h("span.live", { role: "status" }, "");
     const head = COLUMNS.map((name) => h("th", { scope: "col" }, name || this.all));
     this.table = h("table.jobs", {}, h("thead", {}, h("tr", {}, head)), this.rows);
     this.element = h("section", { "aria-labelledby": "title" },
       h("div.bar", {}, h("h1", { id: "title" }, "Jobs"), this.live, h("span.spring"), this.cancel,
         h("a.button.primary", { href: "#/new" }, "New job")),
-      this.filters, this.table, this.note);
+      this.missing.element, this.filters, this.table, this.note);
     this.show();
     follow("/v1/events", {
       event: (name, data) => this.take(name, data),
@@ -81,6 +83,7 @@ export class JobsPage {
 
   show() {
     const shown = this.shown();
+    this.missing.show([...this.jobs.values()].find((status) => status.no_worker)?.no_worker);
     for (const job of this.chosen) if (!this.jobs.has(job)) this.chosen.delete(job);
     [...this.filters.children].forEach((chip, index) => {
       const many = [...this.jobs.values()].filter((status) => FILTERS[index][1](status.state)).length;
@@ -183,7 +186,8 @@ export function progressWords(status) {
 /** @param {Status} status @param {number | null} left */
 export function timeWords(status, left) {
   if (status.ended !== null) return `took ${duration(status.ended - status.created)}`;
-  if (left !== null) return `${duration(left)} left`;
   const spent = duration(now() - status.created);
+  if (status.no_worker) return `waits for a worker, ${spent}`;
+  if (left !== null) return `${duration(left)} left`;
   return status.state === "running" ? `${spent} so far` : `waits for its client, ${spent}`;
 }

@@ -4,7 +4,8 @@
  * @typedef {{at: number, what: string, name: string, epoch: number, by: string, incarnation: string, why: string,
  *   last: string, after_s: number | null}} Happened
  * @typedef {{name: string, role: string, state: string, host: string, pid: number, incarnation: string, leader: boolean,
- *   ready: boolean, restarts: number, rss: number, cpu: number | null, work: string, quiet_s: number, why: string}} Process
+ *   ready: boolean, restarts: number, rss: number, cpu: number | null, work: string, quiet_s: number, why: string,
+ *   restart_in_s?: number | null}} Process
  * @typedef {{from: number, to: number | null, incarnation: string}} Life
  * @typedef {{name: string, lives: Life[], terms: Life[], marks: Happened[]}} Lane
  */

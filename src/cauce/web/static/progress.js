@@ -8,7 +8,8 @@ const MEMORY_S = 15;
  * @typedef {{pages: number, rows: number, complete: boolean}} Answer
  * @typedef {{job: string, owner: string, dataset: string, queries: string[], state: string, cause: string, code: string,
  *   created: number, ended: number | null, expires: number | null, tables: Record<string, Table>,
- *   answers: Record<string, Answer>, parameters: Record<string, string>}} Status
+ *   answers: Record<string, Answer>, parameters: Record<string, string>,
+ *   no_worker?: import("./no_worker.js").NoWorker | null}} Status
  * @typedef {{parts: number, partsRead: number, bytes: number, bytesRead: number, rows: number, rejects: number,
  *   known: boolean, answers: number, complete: number, share: number | null}} Progress
  */
@@ -63,7 +64,7 @@ export class Pace {
     if (!kept.length || bytesRead !== kept[kept.length - 1][1]) kept.push([now, bytesRead]);
     this.samples.set(status.job, kept);
     const rate = this.rate(status, now);
-    return known && rate > 0 && bytes > bytesRead ? (bytes - bytesRead) / rate : null;
+    return known && !status.no_worker && rate > 0 && bytes > bytesRead ? (bytes - bytesRead) / rate : null;
   }
 
   /** Bytes a second. @param {Status} status @param {number} now */

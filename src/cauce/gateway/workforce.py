@@ -1,0 +1,103 @@
+"""Whether any worker runs, for every request that wants to know: the doctors are asked once a second at most."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from cauce.doctor.asking import Asker
+from cauce.doctor.home import Home
+from cauce.doctor.no_worker import NoWorker, no_report, no_worker
+from cauce.doctor.view import Row, View
+from cauce.errors import CauceError, UsageError
+from cauce.gateway.discretion import rows_for
+from cauce.gateway.model import ENDED, JobStatus
+from cauce.gateway.names import LOCAL
+from cauce.gateway.settings import GatewaySettings
+
+FRESH_S = 1.0
+ASK_S = 1.0
+WAIT_S = 0.3
+"""How long a request waits for the doctors: what they said before will do."""
+SILENT_S, SILENT_SHARE = 30.0, 0.01
+"""Workers report on an old job less often than on a young one."""
+Silence = Callable[[str, str], Awaitable[float]]
+"""For how long no worker has reported on an owner's job."""
+
+
+class Workforce:
+    """Used from one event loop."""
+
+    def __init__(self, settings: GatewaySettings, silence: Silence) -> None:
+        self._home = Home(settings.folder)
+        self._folder = str(settings.folder)
+        self._fabric = "ADDRESS" if settings.fabric else ""
+        self._silence = silence
+        self._view: View | None = None
+        self._asked_at = float("-inf")
+        self._asking: asyncio.Task[None] | None = None
+
+    async def missing(self, owner: str) -> NoWorker | None:
+        """The notice that no worker runs, as this owner may see it; None also where no doctor can tell."""
+        await self._look()
+        view = self._view
+        if view is None or not view.running:
+            return None
+        return self.missing_in(owner, rows_for(owner, view.rows), view.doctor)
+
+    def missing_in(self, owner: str, rows: Sequence[Row], doctor: str) -> NoWorker | None:
+        """The same, of processes as a doctor sees them and the owner may."""
+        here = owner == LOCAL
+        found = no_worker(rows, doctor, self._folder if here else "DIR")
+        return found if found is None or here else msgspec.structs.replace(found, can_start=False)
+
+    async def missing_for(self, owner: str, status: JobStatus) -> NoWorker | None:
+        """The notice for a job that has not ended. Without doctors, a job that no worker reports on is noticed."""
+        if status.state in ENDED:
+            return None
+        found = await self.missing(owner)
+        if found is not None or self._view is not None or status.state != "running":
+            return found
+        with suppress(CauceError):
+            silent_s = await self._silence(owner, status.job)
+            if silent_s >= max(SILENT_S, SILENT_SHARE * (time.time() - status.created)):
+                return no_report(silent_s, self._folder if owner == LOCAL else "DIR", self._fabric)
+        return None
+
+    async def noted(self, owner: str, status: JobStatus) -> JobStatus:
+        found = await self.missing_for(owner, status)
+        return status if found is None else msgspec.structs.replace(status, no_worker=found)
+
+    async def all_noted(self, owner: str, statuses: Sequence[JobStatus]) -> list[JobStatus]:
+        return [await self.noted(owner, each) for each in statuses]
+
+    async def _look(self) -> None:
+        now = time.monotonic()
+        if self._asking is None and now - self._asked_at >= FRESH_S:
+            self._asked_at = now
+            # Not in the pool: a doctor may be waited for, and the pool's threads are for the fabric.
+            self._asking = asyncio.create_task(self._ask())
+        if self._asking is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(WAIT_S):
+                    await asyncio.shield(self._asking)
+
+    async def _ask(self) -> None:
+        try:
+            self._view = await asyncio.to_thread(self._view_now)
+        finally:
+            self._asking = None
+
+    def _view_now(self) -> View | None:
+        try:
+            cluster = self._home.find_cluster()
+        except UsageError:
+            return None
+        if cluster is None or not cluster.doctors:
+            return None
+        with Asker(cluster) as asker:
+            return asker.view(ASK_S)
