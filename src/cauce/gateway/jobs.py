@@ -39,6 +39,7 @@ from cauce.gateway.model import (
     JobRequest,
     JobStatus,
     PartBody,
+    PartsBody,
     RejectPage,
     ResultPage,
     State,
@@ -119,8 +120,7 @@ class Jobs:
             view = self._views.view(name, standing)
             if view is None:
                 return self._statuses.of_unplanned(owner, job, standing), False
-            if not _same(view.manifest, wanted):
-                raise _otherwise(job)
+            self._check_same(job, self._asked(view.manifest), self._asked(wanted))
             view.caught_up |= created
             self._views.refresh(view)
             if view.state not in ENDED:
@@ -159,10 +159,18 @@ class Jobs:
         return Manifest("", path, tuple(plan.results), parameters, partitions, lanes, plan.digest, lanes)
 
     def _again(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
-        asked = (self._statuses.dataset(wanted.dataset), list(wanted.queries), wanted.parameters)
-        if asked != (stone.dataset, stone.queries, stone.parameters):
-            raise _otherwise(job)
+        self._check_same(job, JobRequest(stone.dataset, stone.queries, stone.parameters), self._asked(wanted))
         return self._statuses.of_stone(stone)
+
+    def _asked(self, manifest: Manifest) -> JobRequest:
+        return JobRequest(self._statuses.dataset(manifest.dataset), list(manifest.queries), manifest.parameters)
+
+    def _check_same(self, job: str, standing: JobRequest, wanted: JobRequest) -> None:
+        """Raises, and names what differs, where a job id is used for another request than before."""
+        if standing != wanted:
+            raise JobExistsOtherwise(
+                f"job {job} was created with {_difference(standing, wanted)}: use another id, or ask for the same"
+            )
 
     def _check_room(self, owner: str) -> None:
         limits = self._limits
@@ -194,6 +202,11 @@ class Jobs:
     def held(self, owner: str, job: str, table: str) -> Held:
         with self._reaching():
             return self._uploads.held(owner, job, table)
+
+    def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
+        """The receipts of the parts that are held, in order; also of a job that has ended."""
+        with self._reaching():
+            return self._uploads.parts(owner, job, table, first, limit)
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was complete, with the same number."""
@@ -435,12 +448,18 @@ class Jobs:
             ) from problem
 
 
-def _same(one: Manifest, other: Manifest) -> bool:
-    return (one.dataset, one.queries, one.parameters) == (other.dataset, other.queries, other.parameters)
-
-
-def _otherwise(job: str) -> JobExistsOtherwise:
-    return JobExistsOtherwise(f"there is a job {job} with another dataset, queries or parameters: use another id")
+def _difference(standing: JobRequest, wanted: JobRequest) -> str:
+    """What of a request was different before, in words."""
+    found: list[str] = []
+    if standing.dataset != wanted.dataset:
+        found.append(f"dataset {standing.dataset}, not {wanted.dataset}")
+    elif standing.queries != wanted.queries:
+        found.append(f"queries {', '.join(standing.queries)}, not {', '.join(wanted.queries)}")
+    for name in sorted(standing.parameters.keys() | wanted.parameters.keys()):
+        before, now = standing.parameters.get(name, "none"), wanted.parameters.get(name, "none")
+        if before != now:
+            found.append(f"parameter {name}={before}, not {name}={now}")
+    return " and ".join(found)
 
 
 def _owner_of(name: str) -> str:
