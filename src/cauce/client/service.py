@@ -69,7 +69,8 @@ class Service:
     ) -> Job:
         """Sends a dataset's files, or frames in their place, and waits for the answers unless told not to.
 
-        Under the id of a job that was broken off, it sends only what is missing.
+        Under the id of a job that exists it sends only what is missing. Raises InputDiffers where that job was sent
+        with other data.
         """
         from cauce.client.submission import Submission
 
@@ -82,24 +83,24 @@ class Service:
     def start(
         self, submission: Submission, on_progress: OnProgress | None = None, settings: Settings | None = None
     ) -> Job:
-        """Sends everything and returns when it is held."""
+        """Sends everything and returns when it is held. Of a job that exists, the files are compared with what it
+        holds; nothing is sent twice."""
         from cauce.client.upload import Upload
 
         job = Job(self._transport, submission.job, submission.dataset)
         body = msgspec.json.encode(submission.request)
         reply = self._transport.request("PUT", job_path(job.id), body, {"Content-Type": JSON})
         status = load_status(reply.body)
-        if status.state in ("created", "receiving"):
-            fresh = reply.status == 201
-            upload = Upload(self._transport, job.id, submission.sources, settings, on_progress, fresh=fresh)
-            try:
-                upload.run()
-            except Refused as refusal:
-                # A job that has ended meanwhile has a cause, which says more than that it takes no parts.
-                if refusal.code not in ("job-over", "no-such-job"):
-                    raise
-                done(job.status())
-                raise
-        elif status.state != "running":
+        if status.over:
             done(status)
+        fresh = reply.status == 201
+        upload = Upload(self._transport, job.id, submission.sources, settings, on_progress, fresh=fresh)
+        try:
+            upload.run()
+        except Refused as refusal:
+            # A job that has ended meanwhile has a cause, which says more than that it takes no parts.
+            if refusal.code not in ("job-over", "no-such-job"):
+                raise
+            done(job.status())
+            raise
         return job
