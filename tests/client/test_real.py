@@ -248,7 +248,7 @@ def test_a_client_that_is_interrupted_comes_back_by_the_command_it_printed(
         process.kill()
         process.wait()
     assert (process.returncode, out) == (130, "")
-    again = shlex.split(err.partition("To come back: cauce ")[2])
+    again = shlex.split(err.partition("To go on: cauce ")[2])
     assert again[0] == "submit"
     back = cauce(tmp_path, *again)
     assert back.code == 0, back.err

@@ -132,7 +132,7 @@ def events(
     """Show what happened to the processes of the service: deaths, restarts, elections."""
     from cauce.cli.operating import events_command, source
 
-    events_command(source(dir, gateway, token, ca), last, follow, json)
+    events_command(source(dir, gateway, token, ca, follow=follow), last, follow, json)
 
 
 def top(
@@ -145,7 +145,7 @@ def top(
     """Show the processes of the service, live, until Ctrl-C."""
     from cauce.cli.operating import source, top_command
 
-    top_command(source(dir, gateway, token, ca), every)
+    top_command(source(dir, gateway, token, ca, follow=True), every)
 
 
 def register(app: typer.Typer) -> None:

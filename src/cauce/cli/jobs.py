@@ -7,8 +7,9 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
@@ -20,15 +21,31 @@ from rich.text import Text
 
 from cauce.cli.output import console, format_of, size, warn
 from cauce.cli.status_bars import StatusBars
-from cauce.client import Job, JobStatus, Service
+from cauce.client import JobStatus, Service
+from cauce.client.settings import ANSWER_S, ASK_ANSWER_S, ASK_PATIENCE_S, PATIENCE_S, ConnectionSettings
 from cauce.errors import UsageError
 
 DEFAULT_GATEWAY = "http://127.0.0.1:8080"
 COLOURS = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "yellow"}
 
 
-def service(gateways: Sequence[str] | None, token: str, ca: str) -> Service:
-    return Service(list(gateways or [DEFAULT_GATEWAY]), token or None, ca=ca or None)
+def service(gateways: Sequence[str] | None, token: str, ca: str, *, wait: bool = False) -> Service:
+    """For a command that only asks, or, with `wait`, for one that waits for work and outlasts a service that is
+    down for a while."""
+    found = Service(list(gateways or [DEFAULT_GATEWAY]), token or None, ca=ca or None)
+    if wait:
+        return waiting(found)
+    asking = replace(found.settings, patience_s=ASK_PATIENCE_S, answer_s=ASK_ANSWER_S, on_connection=None)
+    return found.using(asking)
+
+
+def waiting(asked: Service) -> Service:
+    """The same service for work that is waited for."""
+    return asked.using(patient(asked.settings))
+
+
+def patient(settings: ConnectionSettings) -> ConnectionSettings:
+    return replace(settings, patience_s=PATIENCE_S, answer_s=ANSWER_S, on_connection=warn)
 
 
 def print_json(thing: object) -> None:
@@ -88,7 +105,13 @@ def show_status(status: JobStatus, json: bool) -> None:
 
 def watch_command(service: Service, job: str, json: bool) -> None:
     status: JobStatus | None = None
-    with detaching(f"cauce watch {job}"), StatusBars(enabled=not json) as bars:
+
+    def standing() -> str:
+        if status is None:
+            return f"stopped before a gateway answered; nothing was changed. To try again: cauce watch {job}"
+        return _goes_on(job, f"cauce watch {job}")
+
+    with detaching(standing), StatusBars(enabled=not json) as bars:
         for status in service.job(job).watch():
             if json:
                 print_json(status)
@@ -104,8 +127,10 @@ def watch_command(service: Service, job: str, json: bool) -> None:
 
 def results_command(service: Service, job: str, query: str, form: str, out: Path | None, follow: bool) -> None:
     checked = format_of(form)
-    found = service.job(job)
-    query = query or _only_query(found)
+    status = service.job(job).status()
+    query = query or _only_query(status)
+    # The service is there: what follows may take its time, and outlasts a break.
+    found = waiting(service).job(job)
     if follow:
         for page in found.raw_pages(query):
             for row in page.rows:
@@ -114,7 +139,7 @@ def results_command(service: Service, job: str, query: str, form: str, out: Path
         return
     if checked in ("parquet", "arrow") and out is None and sys.stdout.isatty():
         raise UsageError(f"{checked} is not for a terminal: give --out FILE, or pipe it on")
-    with detaching(f"cauce results {job} --query {query}"):
+    with detaching(lambda: _goes_on(job, f"cauce results {job} --query {query}")):
         found.until_complete(query)
     with _opened(out) as into:
         found.save(query, checked, into)
@@ -124,19 +149,20 @@ def _row(columns: list[str], row: list[object]) -> str:
     return msgspec.json.Encoder(decimal_format="number").encode(dict(zip(columns, row, strict=True))).decode() + "\n"
 
 
-def _only_query(job: Job) -> str:
-    answers = job.status().answers
+def _only_query(status: JobStatus) -> str:
+    answers = status.answers
     if len(answers) != 1:
-        raise UsageError(f"name one answer of job {job.id} with --query: {', '.join(answers) or 'it has none'}")
+        raise UsageError(f"name one answer of job {status.job} with --query: {', '.join(answers) or 'it has none'}")
     return next(iter(answers))
 
 
 def rejects_command(service: Service, job: str, out: Path | None, json: bool) -> None:
-    found = service.job(job)
     if json:
-        print_json(found.rejects().to_dicts())
+        print_json(service.job(job).rejects().to_dicts())
         return
-    with detaching(f"cauce rejects {job}"):
+    service.job(job).status()
+    found = waiting(service).job(job)
+    with detaching(lambda: _goes_on(job, f"cauce rejects {job}")):
         found.wait()
     with _opened(out) as into:
         found.save_rejects(into)
@@ -184,9 +210,14 @@ def exit_code(status: JobStatus) -> int:
     return 0 if status.state == "done" else 1
 
 
+def _goes_on(job: str, command: str) -> str:
+    return f"detached; job {job} goes on at the service. To come back: {command}"
+
+
 @contextmanager
-def detaching(command: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end only this command: the job goes on at the service."""
+def detaching(standing: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end only this command, never a job. `standing` describes, at that moment, what has become
+    of the job and how to go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -195,7 +226,7 @@ def detaching(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        warn(f"detached; the job goes on at the service. To come back: {command}")
+        warn(standing())
         raise SystemExit(130) from None
     finally:
         signal.signal(signal.SIGTERM, before)

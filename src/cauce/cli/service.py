@@ -75,7 +75,7 @@ def watch(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca 
     """Follow a job to its end. The exit code is 0 only if it is done."""
     from cauce.cli.jobs import service, watch_command
 
-    watch_command(service(gateway, token, ca), job, json)
+    watch_command(service(gateway, token, ca, wait=True), job, json)
 
 
 def results(

@@ -21,6 +21,7 @@ from urllib.parse import quote
 import msgspec
 import pyarrow as pa
 
+from cauce.client.connection_problems import unreadable
 from cauce.client.settings import OnProgress, Sent, Settings
 from cauce.client.sources import Piece, Range, Room, Source
 from cauce.client.transport import Body, Stopped, Transport
@@ -74,7 +75,8 @@ def held_of(transport: Transport, job: str, table: str) -> Held:
     complete: int | None = None
     while first is not None:
         reply = transport.request("GET", f"{table_path(job, table)}/parts?from={first}")
-        page = msgspec.json.decode(reply.body, type=_Receipts)
+        with unreadable():
+            page = msgspec.json.decode(reply.body, type=_Receipts)
         parts |= {each.part: each for each in page.parts}
         first, complete = page.next, page.complete
     return Held(parts, complete)

@@ -19,11 +19,12 @@ from cauce.gateway.describing import (
     operation,
     ref,
 )
-from cauce.gateway.downloads import ARROW_FILE, PageBody
+from cauce.gateway.downloads import PageBody
 from cauce.gateway.model import Held, JobRequest, JobStatus, PartsBody
 from cauce.gateway.problems import Problem
 from cauce.wire import FORMATS
 from cauce.wire.http import (
+    ARROW_FILE,
     BYTES,
     COLUMNS,
     COMPLETE,
