@@ -117,7 +117,7 @@ def _speaks_tls(address: str) -> bool:
 def unreachable(problems: dict[str, ConnectionProblem], waited_s: float = 0.0) -> Unreachable:
     """The error of a request that no gateway has answered."""
     waited = f", and retries for {waited_s:.0f} s did not help" if waited_s >= MENTIONED_S else ""
-    return Unreachable(f"{described(problems)}{waited}: {next(reversed(problems.values())).advice}")
+    return Unreachable(f"{described(problems)}{waited}; {next(reversed(problems.values())).advice}")
 
 
 def described(problems: dict[str, ConnectionProblem]) -> str:

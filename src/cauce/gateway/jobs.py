@@ -17,7 +17,7 @@ import polars as pl
 from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricError, FabricFull, UsageError
 from cauce.fabric.contract import Fabric
-from cauce.gateway.catalogue import DatasetsBody, catalogue
+from cauce.gateway.catalogue import DatasetsBody, catalogue, reason, stamp
 from cauce.gateway.ends import Ends, Tombstone
 from cauce.gateway.errors import (
     BadRequest,
@@ -63,12 +63,18 @@ _ALL_JOBS_SHARE = 10
 """How many times as many jobs as may be open there may be with those that have ended."""
 
 
-def register(files: Iterable[Path]) -> dict[str, str]:
-    """The operator's own datasets: names that clients may use, and the files that declare them."""
+def register(files: Iterable[Path], *, lenient: bool = False) -> dict[str, str]:
+    """The operator's own datasets: names that clients may use, and the files that declare them. If `lenient`, one that
+    cannot be loaded goes by the name of its file, so that a gateway starts and lists it with its error."""
     found: dict[str, str] = {}
     for file in files:
         path = str(file.resolve())
-        name = load(path).name
+        try:
+            name = load(path).name
+        except CauceError:
+            if not lenient:
+                raise
+            name = file.name if file.stem in (*BUILT_IN, *found) else file.stem
         if name in BUILT_IN or name in found:
             raise UsageError(f"{file} declares a dataset {name}, and there is one of that name: give it another")
         found[name] = path
@@ -137,7 +143,7 @@ class Jobs:
 
     def _plan(self, name: str, owner: str, request: JobRequest) -> Manifest:
         """The manifest of the job that is asked for. Plans are made once for the same question."""
-        asked = msgspec.json.encode(request)
+        asked = msgspec.json.encode((request, stamp(self._datasets.get(request.dataset, ""))))
         known = self._planned.get(asked)
         if known is None:
             known = self._planned[asked] = self._make_plan(request)
@@ -150,13 +156,26 @@ class Jobs:
         if path is None:
             raise BadRequest(f"there is no dataset {request.dataset[:80]!r}; there are {', '.join(self._datasets)}")
         lanes, partitions = self._limits.lanes, self._limits.partitions
-        try:
+        with self._usable(request.dataset):
             dataset = load(path)
+        try:
             parameters = dataset.settle(request.parameters)
-            plan = dataset.plan(request.queries, parameters, partitions)
+            dataset.choose(request.queries)
         except CauceError as problem:
-            raise BadRequest(str(problem)[:1000]) from problem
+            raise BadRequest(reason(problem)) from problem
+        with self._usable(request.dataset):
+            plan = dataset.plan(request.queries, parameters, partitions)
         return Manifest("", path, tuple(plan.results), parameters, partitions, lanes, plan.digest, lanes)
+
+    @contextmanager
+    def _usable(self, dataset: str) -> Iterator[None]:
+        """The code of a dataset may raise anything: what it raises is the operator's to correct."""
+        try:
+            yield
+        except Exception as problem:
+            raise BadRequest(
+                f"dataset {dataset} cannot be used: {reason(problem)}; the operator of this service has to correct it"
+            ) from problem
 
     def _again(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
         self._check_same(job, JobRequest(stone.dataset, stone.queries, stone.parameters), self._asked(wanted))
