@@ -95,7 +95,7 @@ def test_a_submit_that_reached_nobody_has_sent_nothing(coffee: Path, tmp_path: P
 
 
 def test_a_connection_that_is_back_is_reported(fake: Fake, coffee: Path, tmp_path: Path) -> None:
-    fake.fail("PUT /v1/jobs/j", "drop", times=4)
+    fake.fail("PUT .*/parts/0", "drop", times=8)
     session = submit(coffee, fake.url, tmp_path, "--no-wait").end()
     check(session, 0)
     assert f"cannot reach {fake.url}: the connection was closed without an answer; retrying" in session.text

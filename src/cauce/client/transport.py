@@ -256,11 +256,12 @@ class Transport:
     def _succeeded(self, gateway: Gateway) -> None:
         now = time.monotonic()
         with self._lock:
+            again = " again" if self.reached else ""
             self._last_success = now
             gateway.reached = True
             lost_at, self._lost_at = self._lost_at, None
         if lost_at is not None:
-            self._report(f"connected to {gateway.address} again after {now - lost_at:.1f} s")
+            self._report(f"connected to {gateway.address}{again} after {now - lost_at:.1f} s")
 
     def _refused(self, reply: Reply, gateway: Gateway, what: str) -> _Trouble:
         """Raises what a gateway has refused for good."""

@@ -76,7 +76,9 @@ def stamp(path: str) -> tuple[int, int]:
 def reason(problem: Exception) -> str:
     """Why a dataset cannot be used. Its file is code of the operator's: it may raise anything."""
     words = " ".join(str(problem).split())[:_MOST_REASON]
-    return words if isinstance(problem, CauceError) and words else f"{type(problem).__name__}: {words}".rstrip(": ")
+    if not (isinstance(problem, CauceError) and words):
+        words = f"{type(problem).__name__}: {words}"
+    return words.rstrip(": ")
 
 
 def _info(name: str, path: str) -> DatasetInfo:

@@ -242,7 +242,7 @@ def _difference(standing: Receipt, sent: Receipt) -> str:
     for field, word in named.items():
         before, now = getattr(standing, field), getattr(sent, field)
         if standing.content and before != now:
-            return f"{word} {before} before, {now} now"
+            return f"{word} {before or 'not given'} before, {now or 'not given'} now"
     if standing.columns != sent.columns:
         return f"other column names of {sent.file or 'the part'}"
     if standing.source != sent.source and standing.source and sent.source:
