@@ -11,6 +11,7 @@ CauceError                 code
 ├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
 ├── BrokerFailed           broker       a private RabbitMQ node did not start, or not do as asked
 ├── DockerFailed           docker       Docker did not start or end a container as asked
+├── InputDiffers           input-differs a job id that was used before with other files
 ├── Unreachable            unreachable  no gateway of the service answered in time
 ├── Refused                (its own)    a gateway said no: the code and the sentence are the gateway's
 │   └── RefusedRequest     (its own)    to a request that is wrong in itself; a UsageError too, exit code 2
@@ -90,6 +91,12 @@ class DockerFailed(CauceError):
     def __init__(self, said: str, status: int = 0) -> None:
         super().__init__(said)
         self.status = status
+
+
+class InputDiffers(CauceError):
+    """The job id is the client's idempotency key: it stands for one input. Raised before anything is replaced."""
+
+    code = "input-differs"
 
 
 class Unreachable(CauceError):

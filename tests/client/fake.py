@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import io
 import json
 import re
 import threading
@@ -16,9 +17,15 @@ from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pyarrow as pa
+
 PART = re.compile(r"/v1/jobs/([^/]+)/tables/([^/]+)/parts/(\d+)")
 COMPLETE = re.compile(r"/v1/jobs/([^/]+)/tables/([^/]+)/complete")
 TABLE = re.compile(r"/v1/jobs/([^/]+)/tables/([^/]+)")
+PARTS = re.compile(r"/v1/jobs/([^/]+)/tables/([^/]+)/parts")
+FORMS = {"text/csv": "csv", "application/vnd.apache.arrow.stream": "arrow"}
+PAGE = 5
+"""Receipts in a page: few, so that there are several pages."""
 RESULT = re.compile(r"/v1/jobs/([^/]+)/results/([^/]+)")
 JOB = re.compile(r"/v1/jobs/([^/]+)(?:/(events|why|rejects))?")
 
@@ -166,6 +173,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._part(fake, found[1], found[2], int(found[3]), body)
         elif found := COMPLETE.fullmatch(path):
             self._complete(fake.jobs[found[1]].tables.setdefault(found[2], Table()), json.loads(body)["parts"])
+        elif found := PARTS.fullmatch(path):
+            self._parts(fake.jobs[found[1]].tables.get(found[2], Table()))
         elif found := TABLE.fullmatch(path):
             self._held(fake.jobs[found[1]].tables.get(found[2], Table()))
         elif found := RESULT.fullmatch(path):
@@ -220,6 +229,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         table.complete = parts
         self._json(200, {})
+
+    def _parts(self, table: Table) -> None:
+        first = int(parse_qs(urlsplit(self.path).query)["from"][0])
+        seqs = [seq for seq in sorted(table.parts) if seq >= first]
+        page = {"parts": [_receipt(seq, table.parts[seq]) for seq in seqs[:PAGE]], "complete": table.complete}
+        self._json(200, page | {"next": seqs[PAGE] if len(seqs) > PAGE else None})
 
     def _held(self, table: Table) -> None:
         headers = {
@@ -295,3 +310,19 @@ class _Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             self.wfile.flush()
             self.connection.shutdown(2)
+
+
+def _receipt(seq: int, part: Part) -> dict[str, Any]:
+    columns = part.headers.get("Cauce-Columns")
+    compressed = part.headers.get("Content-Encoding") == "zstd"
+    body = pa.CompressedInputStream(io.BytesIO(part.body), "zstd").read() if compressed else part.body
+    return {
+        "part": seq,
+        "bytes": len(part.body),
+        "content": hashlib.sha256(body).hexdigest(),
+        "size": len(body),
+        "form": FORMS[part.headers["Content-Type"]],
+        "file": unquote(part.headers["Cauce-File"]),
+        "first_line": int(part.headers["Cauce-First-Line"]),
+        "columns": "" if columns is None else hashlib.sha256(unquote(columns).encode()).hexdigest()[:16],
+    }

@@ -144,7 +144,8 @@ def test_a_submit_that_is_interrupted_says_how_to_come_back(fake: Fake, coffee: 
         process.wait()
     assert process.returncode == 130
     assert out == ""
-    again = re.search(r"Return to it with: cauce (submit coffee .*) \(with CAUCE_TOKEN set\)", err)
+    assert "waits at the service for the rest" in err
+    again = re.search(r"To go on: cauce (submit coffee .*) \(with CAUCE_TOKEN set\)", err)
     assert again is not None
     assert "secret" not in err
     (job,) = [name for name in fake.jobs if name != "j"]

@@ -82,7 +82,7 @@ def held(real: Real, job: str, table: str) -> Held:
 
 
 def held_parts(found: Held) -> int:
-    return sum(last - first + 1 for first, last in found.ranges)
+    return len(found.parts)
 
 
 @pytest.mark.quick
@@ -248,7 +248,7 @@ def test_a_client_that_is_interrupted_comes_back_by_the_command_it_printed(
         process.kill()
         process.wait()
     assert (process.returncode, out) == (130, "")
-    again = shlex.split(err.partition("Return to it with: cauce ")[2])
+    again = shlex.split(err.partition("To go on: cauce ")[2])
     assert again[0] == "submit"
     back = cauce(tmp_path, *again)
     assert back.code == 0, back.err

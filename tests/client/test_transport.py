@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import random
+import re
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
+from cauce.client import Service
+from cauce.client.settings import ConnectionSettings
 from cauce.client.transport import Broken, Stopped, Transport, is_loopback
 from cauce.errors import Refused, RefusedRequest, Unreachable, UsageError
 from tests.client.fake import Fake, FakeJob
@@ -25,8 +33,11 @@ def fake() -> Iterator[Fake]:
         yield running
 
 
-def transport(*urls: str, patience_s: float = 20.0, token: str | None = None) -> Transport:
-    return Transport(urls, token, patience_s=patience_s, chance=random.Random(1))
+def transport(
+    *urls: str, patience_s: float = 20.0, token: str | None = None, seed: int = 1, told: list[str] | None = None
+) -> Transport:
+    on_connection = None if told is None else told.append
+    return Transport(urls, ConnectionSettings(token, None, patience_s, 60.0, 4, on_connection), random.Random(seed))
 
 
 def dead_address() -> str:
@@ -79,12 +90,14 @@ def test_an_answer_that_is_no_problem_json_is_told_by_its_status(fake: Fake) -> 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_dead_gateway_among_several_is_passed_over(fake: Fake, seed: int) -> None:
     several = [dead_address(), fake.url, dead_address()]
-    over = Transport(several, patience_s=20, chance=random.Random(seed))
+    told: list[str] = []
+    over = transport(*several, seed=seed, told=told)
     started = time.monotonic()
     for _ in range(5):
         assert over.request("GET", "/v1/jobs/j").status == 200
     # Without a pause between the first looks at each: nothing is gained by waiting.
     assert time.monotonic() - started < 10
+    assert told == []
 
 
 def test_a_gateway_that_says_503_is_left_for_another(fake: Fake) -> None:
@@ -98,10 +111,169 @@ def test_a_gateway_that_says_503_is_left_for_another(fake: Fake) -> None:
 
 
 def test_silence_is_borne_only_so_long() -> None:
-    with pytest.raises(
-        Unreachable, match=r"no gateway has answered for 0\.4 s .*[Rr]efused.*see that the service runs"
-    ):
-        transport(dead_address(), patience_s=HURRIED_S).request("GET", "/v1/jobs")
+    address = dead_address()
+    port = address.rpartition(":")[2]
+    with pytest.raises(Unreachable) as problem:
+        transport(address, patience_s=HURRIED_S).request("GET", "/v1/jobs")
+    said = str(problem.value)
+    assert said.startswith(f"cannot reach {address}: connection refused: start the service with ")
+    assert said.endswith(f"./cauce serve --dir FOLDER --port {port}, or name another address with --gateway")
+
+
+def test_of_several_gateways_all_are_named() -> None:
+    one, other = dead_address(), dead_address()
+    with pytest.raises(Unreachable, match="cannot reach any of 2 gateways") as problem:
+        transport(one, other, patience_s=0).request("GET", "/v1/jobs")
+    for address in (one, other):
+        assert f"{address}: connection refused" in str(problem.value)
+
+
+def test_a_lost_connection_is_reported_while_it_is_retried_and_when_it_is_back(fake: Fake) -> None:
+    told: list[str] = []
+    over = transport(fake.url, told=told)
+    over.request("GET", "/v1/jobs/j")
+    assert told == []
+    fake.fail("GET", "drop", times=4)
+    assert over.request("GET", "/v1/jobs/j").status == 200
+    assert len(told) == 2
+    assert re.fullmatch(
+        rf"cannot reach {fake.url}: the connection was closed without an answer; retrying for up to 20 s, Ctrl-C stops",
+        told[0],
+    )
+    assert re.fullmatch(rf"connected to {fake.url} again after [\d.]+ s", told[1])
+
+
+def test_a_lost_connection_is_reported_once_by_many_threads() -> None:
+    told: list[str] = []
+    over = transport(dead_address(), patience_s=HURRIED_S, told=told)
+
+    def ask() -> None:
+        with pytest.raises(Unreachable):
+            over.request("GET", "/v1/jobs")
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 1
+
+
+def test_a_host_name_that_does_not_exist_is_not_asked_again() -> None:
+    with pytest.raises(Unreachable, match=r"host name nowhere\.invalid cannot be resolved: check the spelling"):
+        transport("http://nowhere.invalid:8080", patience_s=3600).request("GET", "/v1/jobs")
+
+
+def test_a_host_name_that_does_not_exist_is_passed_over(fake: Fake) -> None:
+    for seed in range(4):
+        assert transport("http://nowhere.invalid", fake.url, seed=seed).request("GET", "/v1/jobs/j").status == 200
+
+
+@contextlib.contextmanager
+def speaking(greeting: bytes, *, silent: bool = False) -> Iterator[str]:
+    """A server of something else: it sends its greeting to whoever connects, and closes or stays silent."""
+    held: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connection.sendall(greeting)
+                    if silent:
+                        held.append(connection)
+                    else:
+                        connection.recv(65536)
+                        connection.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in held:
+        connection.close()
+
+
+HTML = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 15\r\nConnection: close\r\n\r\n<html>hi</html>"
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found", b"301 Moved", b"401 Unauthorized"])
+def test_another_web_server_is_named_as_one(status: bytes) -> None:
+    with speaking(HTML % status) as address, pytest.raises(Unreachable) as problem:
+        transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
+    said = str(problem.value)
+    assert said.startswith(
+        f"http://{address} answered GET /v1/jobs with status {int(status[:3])} and text/html, and not"
+    )
+    assert "another server than Cauce listens there" in said
+
+
+def test_json_of_another_server_is_named_as_such() -> None:
+    body = b'{"hello": "world"}'
+    reply = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with speaking(reply) as address, Service(f"http://{address}") as service:
+        for ask in (service.jobs, service.job("j").status, service.job("j").why):
+            with pytest.raises(Unreachable, match="another server than Cauce"):
+                ask()
+
+
+def test_a_server_that_does_not_speak_http_is_named_as_one() -> None:
+    with speaking(b"SSH-2.0-OpenSSH_9.6\r\n") as address, pytest.raises(Unreachable) as problem:
+        transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
+    assert f"cannot reach http://{address}: the server does not speak HTTP: another server than" in str(problem.value)
+
+
+def test_https_to_a_server_of_http_is_told(fake: Fake) -> None:
+    secure = fake.url.replace("http://", "https://")
+    with pytest.raises(Unreachable, match=f"does not speak https: write the address as {fake.url}$"):
+        transport(secure, patience_s=3600).request("GET", "/v1/jobs")
+
+
+def test_http_to_a_server_of_https_is_told(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    address = f"127.0.0.1:{server.server_address[1]}"
+    try:
+        with pytest.raises(Unreachable, match=f"speaks https, not http: write the address as https://{address}$"):
+            transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
+        with pytest.raises(Unreachable, match=r"its certificate is not trusted \(self-signed certificate\): .* --ca$"):
+            transport(f"https://{address}", patience_s=3600).request("GET", "/v1/jobs")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_server_that_stays_silent_is_told() -> None:
+    hurried = ConnectionSettings(patience_s=0, answer_s=0.2, on_connection=None)
+    with speaking(b"", silent=True) as address, pytest.raises(Unreachable, match="connected, but no answer came"):
+        Transport([f"http://{address}"], hurried).request("GET", "/v1/jobs")
+
+
+def test_a_host_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listener whose backlog is full, so that the kernel drops what comes after."""
+    monkeypatch.setattr("cauce.client.transport.CONNECT_S", 0.2)
+    with socket.socket() as server, contextlib.ExitStack() as waiting:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        address = server.getsockname()
+        for _ in range(4):
+            early = waiting.enter_context(socket.socket())
+            early.setblocking(False)
+            early.connect_ex(address)
+        with pytest.raises(Unreachable, match="the host does not answer: see that the service runs there"):
+            transport(f"http://127.0.0.1:{address[1]}", patience_s=0).request("GET", "/v1/jobs")
+
+
+@pytest.mark.parametrize("token", ["a b", "a\nb", "ñ"])
+def test_a_token_that_cannot_be_sent_is_wrong_usage(token: str) -> None:
+    with pytest.raises(UsageError, match="the token holds characters"):
+        transport("http://127.0.0.1:1", token=token)
 
 
 def test_what_a_gateway_says_again_and_again_is_what_the_caller_hears(fake: Fake) -> None:

@@ -156,3 +156,52 @@ def test_only_tables_that_the_questions_need_are_asked_for(browser: Browser, ser
         expect(page.locator("h1 + .state")).to_have_text("done", timeout=60_000)
     body = service.get("/v1/jobs/one-question/results/q1").body
     assert body == run("coffee", coffee, ["q1"])["q1"]
+
+
+@pytest.mark.slow
+def test_other_files_under_a_used_id_are_refused(
+    browser: Browser, service: Running, coffee: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(coffee, other)
+    path = other / "stores" / "stores.csv"
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + (b"7" if content[-3:-2] != b"7" else b"8") + content[-2:])
+    with watched(browser, service.url) as found:
+        page = found.open("#/new")
+        fill(page, coffee, "used")
+        page.get_by_role("button", name="Send and watch").click()
+        expect(page.locator("h1 + .state")).to_have_text("done", timeout=60_000)
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.url) if request.method == "PUT" else None)
+        page.goto(f"{service.url}/#/new")
+        fill(page, coffee, "used")
+        page.get_by_role("button", name="Send and watch").click()
+        expect(page.get_by_text("All files of used are sent").last).to_be_visible()
+        assert not [url for url in sent if "/parts/" in url]
+        page.goto(f"{service.url}/#/new")
+        fill(page, other, "used")
+        page.get_by_role("button", name="Send and watch").click()
+        expect(page.locator(".notice.bad")).to_contain_text("part 0 of table stores was sent before with other content")
+        found.complaints = [each for each in found.complaints if "409" not in each]
+
+
+@pytest.mark.slow
+def test_a_dataset_that_is_broken_is_shown_as_unavailable(browser: Browser, tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from cauce.plan import TEXT, Column, Dataset, Relation, Table, Text\n"
+        "things = Table('things', 'things.csv', {'name': Column('name', Text())})\n"
+        "dataset = Dataset('own', (things,))\n"
+        "@dataset.query(name=TEXT)\n"
+        "def q1() -> Relation:\n"
+        "    return things.select('name').in_input_order()\n"
+    )
+    with Running(tmp_path, "gateway", "--dataset", str(own)) as gateway:
+        own.write_text("raise RuntimeError('out of order')\n")
+        with watched(browser, gateway.url) as found:
+            page = found.open("#/new")
+            expect(page.get_by_role("radio", name=re.compile("own"))).to_be_disabled()
+            expect(page.get_by_text("line 1: RuntimeError: out of order")).to_be_visible()
+            expect(page.get_by_role("radio", name=re.compile("books"))).to_be_checked()
+            found.assert_accessible()

@@ -144,7 +144,7 @@ def events(
     """List crashes, restarts, elections and other events."""
     from cauce.cli.operating import events_command, source
 
-    events_command(source(dir, gateway, token, ca), last, follow, json)
+    events_command(source(dir, gateway, token, ca, follow=follow), last, follow, json)
 
 
 def top(
@@ -157,7 +157,7 @@ def top(
     """Show the processes of the service, live; Ctrl-C ends it."""
     from cauce.cli.operating import source, top_command
 
-    top_command(source(dir, gateway, token, ca), every)
+    top_command(source(dir, gateway, token, ca, follow=True), every)
 
 
 def register(app: typer.Typer) -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
@@ -21,15 +22,31 @@ from rich.text import Text
 from cauce.cli.invocation import same_command
 from cauce.cli.output import console, format_of, size, warn
 from cauce.cli.status_bars import StatusBars
-from cauce.client import Job, JobStatus, Service
+from cauce.client import JobStatus, Service
+from cauce.client.settings import ANSWER_S, ASK_ANSWER_S, ASK_PATIENCE_S, PATIENCE_S, ConnectionSettings
 from cauce.errors import UsageError
 
 DEFAULT_GATEWAY = "http://127.0.0.1:8080"
 COLOURS = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "yellow"}
 
 
-def service(gateways: Sequence[str] | None, token: str, ca: str) -> Service:
-    return Service(list(gateways or [DEFAULT_GATEWAY]), token or None, ca=ca or None)
+def service(gateways: Sequence[str] | None, token: str, ca: str, *, wait: bool = False) -> Service:
+    """For a command that only asks, or, with `wait`, for one that waits for work and outlasts a service that is
+    down for a while."""
+    found = Service(list(gateways or [DEFAULT_GATEWAY]), token or None, ca=ca or None)
+    if wait:
+        return waiting(found)
+    asking = replace(found.settings, patience_s=ASK_PATIENCE_S, answer_s=ASK_ANSWER_S, on_connection=None)
+    return found.using(asking)
+
+
+def waiting(asked: Service) -> Service:
+    """The same service for work that is waited for."""
+    return asked.using(patient(asked.settings))
+
+
+def patient(settings: ConnectionSettings) -> ConnectionSettings:
+    return replace(settings, patience_s=PATIENCE_S, answer_s=ANSWER_S, on_connection=warn)
 
 
 def print_json(thing: object) -> None:
@@ -105,7 +122,13 @@ def show_status(status: JobStatus, json: bool) -> None:
 
 def watch_command(service: Service, job: str, json: bool) -> None:
     status: JobStatus | None = None
-    with detaching(same_command()), StatusBars(enabled=not json) as bars:
+
+    def standing() -> str:
+        if status is None:
+            return f"stopped before a gateway answered; nothing was changed. To try again: {same_command()}"
+        return _goes_on(job)
+
+    with detaching(standing), StatusBars(enabled=not json) as bars:
         for status in service.job(job).watch():
             if json:
                 print_json(status)
@@ -121,8 +144,10 @@ def watch_command(service: Service, job: str, json: bool) -> None:
 
 def results_command(service: Service, job: str, query: str, form: str, out: Path | None, follow: bool) -> None:
     checked = format_of(form)
-    found = service.job(job)
-    query = query or _only_query(found)
+    status = service.job(job).status()
+    query = query or _only_query(status)
+    # The service is there: what follows may take its time, and outlasts a break.
+    found = waiting(service).job(job)
     if follow:
         for page in found.raw_pages(query):
             for row in page.rows:
@@ -130,8 +155,8 @@ def results_command(service: Service, job: str, query: str, form: str, out: Path
             sys.stdout.flush()
         return
     if checked in ("parquet", "arrow") and out is None and sys.stdout.isatty():
-        raise UsageError(f"{checked} is a binary format; give --out FILE, or redirect the output")
-    with detaching(same_command()):
+        raise UsageError(f"{checked} is not for a terminal: give --out FILE, or pipe it on")
+    with detaching(lambda: _goes_on(job)):
         found.until_complete(query)
     with _opened(out) as into:
         found.save(query, checked, into)
@@ -141,19 +166,22 @@ def _row(columns: list[str], row: list[object]) -> str:
     return msgspec.json.Encoder(decimal_format="number").encode(dict(zip(columns, row, strict=True))).decode() + "\n"
 
 
-def _only_query(job: Job) -> str:
-    answers = job.status().answers
+def _only_query(status: JobStatus) -> str:
+    answers = status.answers
     if len(answers) != 1:
-        raise UsageError(f"job {job.id} has several answers; give one with --query: {', '.join(answers) or 'none yet'}")
+        raise UsageError(
+            f"job {status.job} has several answers; give one with --query: {', '.join(answers) or 'none yet'}"
+        )
     return next(iter(answers))
 
 
 def rejects_command(service: Service, job: str, out: Path | None, json: bool) -> None:
-    found = service.job(job)
     if json:
-        print_json(found.rejects().to_dicts())
+        print_json(service.job(job).rejects().to_dicts())
         return
-    with detaching(same_command()):
+    service.job(job).status()
+    found = waiting(service).job(job)
+    with detaching(lambda: _goes_on(job)):
         found.wait()
     with _opened(out) as into:
         found.save_rejects(into)
@@ -201,9 +229,14 @@ def exit_code(status: JobStatus) -> int:
     return 0 if status.state == "done" else 1
 
 
+def _goes_on(job: str) -> str:
+    return f"detached; job {job} continues at the service. To come back: {same_command()}"
+
+
 @contextmanager
-def detaching(command: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end only this command: the job goes on at the service."""
+def detaching(standing: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end only this command, never a job. `standing` describes, at that moment, what has become
+    of the job and how to go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -212,7 +245,7 @@ def detaching(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        warn(f"detached; the job continues at the service. Return to it with: {command}")
+        warn(standing())
         raise SystemExit(130) from None
     finally:
         signal.signal(signal.SIGTERM, before)

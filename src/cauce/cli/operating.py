@@ -16,9 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cauce.cli.invocation import command
-from cauce.cli.jobs import DEFAULT_GATEWAY, print_json
+from cauce.cli.jobs import DEFAULT_GATEWAY, patient, print_json
 from cauce.cli.output import console, size, warn
 from cauce.cli.progress import shown
+from cauce.client.connection_problems import unreadable
+from cauce.client.settings import ASK_ANSWER_S, ASK_PATIENCE_S, ConnectionSettings
 from cauce.client.transport import Transport
 from cauce.doctor.asking import Asker
 from cauce.doctor.bodies import ClusterBody, EventsBody, cluster_body, events_after, last_events
@@ -83,11 +85,12 @@ class FolderSource:
 class HttpSource:
     """From anywhere: a gateway is asked."""
 
-    def __init__(self, gateways: Sequence[str], token: str, ca: str) -> None:
-        self._transport = Transport(list(gateways), token or None, ca=ca or None, patience_s=ASK_S * 3, connections=1)
+    def __init__(self, gateways: Sequence[str], settings: ConnectionSettings) -> None:
+        self._transport = Transport(gateways, settings)
 
     def cluster(self) -> ClusterBody:
-        return msgspec.json.decode(self._transport.request("GET", "/v1/cluster").body, type=ClusterBody)
+        with unreadable():
+            return msgspec.json.decode(self._transport.request("GET", "/v1/cluster").body, type=ClusterBody)
 
     def last(self, count: int) -> EventsBody:
         return self._get(f"last={min(count, PAGE)}")
@@ -96,11 +99,17 @@ class HttpSource:
         return self._get(f"cursor={cursor}&limit={PAGE}")
 
     def _get(self, query: str) -> EventsBody:
-        return msgspec.json.decode(self._transport.request("GET", f"/v1/cluster/events?{query}").body, type=EventsBody)
+        reply = self._transport.request("GET", f"/v1/cluster/events?{query}")
+        with unreadable():
+            return msgspec.json.decode(reply.body, type=EventsBody)
 
 
-def source(folder: Path | None, gateways: Sequence[str] | None, token: str, ca: str) -> Source:
-    return FolderSource(folder) if folder is not None else HttpSource(gateways or [DEFAULT_GATEWAY], token, ca)
+def source(folder: Path | None, gateways: Sequence[str] | None, token: str, ca: str, *, follow: bool = False) -> Source:
+    """`follow`: for a command that goes on for as long as somebody looks at it."""
+    if folder is not None:
+        return FolderSource(folder)
+    asking = ConnectionSettings(token or None, ca or None, ASK_PATIENCE_S, ASK_ANSWER_S, 1, None)
+    return HttpSource(list(gateways or [DEFAULT_GATEWAY]), patient(asking) if follow else asking)
 
 
 def status_command(where: Source, json: bool) -> None:
@@ -172,6 +181,8 @@ def _line(event: Event) -> str:
 
 def top_command(where: Source, every_s: float) -> None:
     screen = Console(highlight=False)
+    # Before the screen is taken: a service that cannot be reached is reported on the one that people see.
+    where.cluster()
     live = Live(console=screen, screen=screen.is_terminal, auto_refresh=False)
     with suppress(KeyboardInterrupt), shown(live):
         while True:

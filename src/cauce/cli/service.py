@@ -101,7 +101,7 @@ def watch(job: JobArgument, gateway: Gateways = None, token: Token = "", ca: Ca 
     """
     from cauce.cli.jobs import service, watch_command
 
-    watch_command(service(gateway, token, ca), job, json)
+    watch_command(service(gateway, token, ca, wait=True), job, json)
 
 
 def results(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def checked(given: Launching, folder: Path, *, shared: bool = False) -> Launching:
     """Before anything is started: a dataset that cannot be used, a port that is taken, an address that is not ours.
     A `shared` port may be in use by gateways of the same service."""
+    from cauce.gateway.catalogue import catalogue
     from cauce.gateway.jobs import register as register_datasets
     from cauce.gateway.process import needs_token
     from cauce.gateway.tokens import FILE, read_tokens
@@ -27,7 +28,9 @@ def checked(given: Launching, folder: Path, *, shared: bool = False) -> Launchin
     for each in given.allow_files:
         if not Path(each).is_dir():
             raise UsageError(f"--allow-files {each} is not a directory")
-    register_datasets([Path(each) for each in given.datasets])
+    for info in catalogue(register_datasets([Path(each) for each in given.datasets])).datasets:
+        if info.error:
+            warn(f"dataset {info.name} cannot be used, and is listed as unavailable: {info.error}")
     with replace(place, shared=shared).bind() as bound:
         remote = needs_token(bound)
     file = Path(given.tokens) if given.tokens else folder / FILE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -13,13 +14,30 @@ from cauce.cli.jobs import detaching, exit_code, print_json, service
 from cauce.cli.output import answer_table, check_out, console, error_console, fail, format_of, size, warn
 from cauce.cli.run import SHOWN_ROWS, parameters_of
 from cauce.cli.status_bars import StatusBars
-from cauce.client import Job, JobStatus
+from cauce.client import Job, JobStatus, Sent
 from cauce.client.frames import frame_of
 from cauce.client.settings import COMPRESS, Compress, Settings
 from cauce.client.submission import Submission
 from cauce.datasets import load
 from cauce.errors import JobFailed, unknown
 from cauce.wire import REJECTS
+
+
+@dataclass
+class _Progress:
+    """How far a submission has come, for the message of an interruption."""
+
+    totals: Mapping[str, int]
+    sent: dict[str, int] = field(default_factory=dict)
+    """Bytes of each table that the service holds."""
+    status: JobStatus | None = None
+    """None until a gateway has answered."""
+    complete: bool = False
+    """Whether all tables are at the service."""
+
+    def created(self, status: JobStatus) -> None:
+        self.status = status
+        self.complete = status.state == "running"
 
 
 class Submit:
@@ -46,7 +64,8 @@ class Submit:
         chosen = [name.strip() for name in queries.split(",") if name.strip()]
         parameters = parameters_of(load(dataset), sentiment, list(params or []))
         self._submission = Submission(dataset, data, chosen, None, parameters, job or None)
-        self._service = service(gateways, token, ca)
+        self._service = service(gateways, token, ca, wait=True)
+        self._progress = _Progress(self._submission.bytes)
         self._out = out
         self._wait = wait
         self._json = json
@@ -59,12 +78,15 @@ class Submit:
         again += [word for name, value in options.items() if value != usual.get(name, "") for word in (name, value)]
         # Without the token: what stands on a screen is soon in a log.
         self._again = command(*again) + (" (with CAUCE_TOKEN set)" if token else "")
+        fetch = ["results", self._submission.job]
+        fetch += [word for gateway in gateways or () for word in ("--gateway", gateway)]
+        self._fetch_one = command(*fetch) + ("" if len(self._submission.queries) == 1 else " --query NAME")
 
     def run(self) -> None:
         started = time.monotonic()
         if not self._json:
             error_console().print(f"job {self._submission.job}", soft_wrap=True)
-        with detaching(self._again), StatusBars(self._submission.bytes, enabled=not self._json) as bars:
+        with detaching(self._standing), StatusBars(self._submission.bytes, enabled=not self._json) as bars:
             status, job = self._send(bars)
             if status is None and self._wait:
                 for status in job.watch():
@@ -73,7 +95,8 @@ class Submit:
             self._left(job)
             return
         if status.state == "done":
-            with detaching(self._again):
+            self._progress.status = status
+            with detaching(self._standing):
                 self._fetch(job, status)
         if self._json:
             print_json(status)
@@ -87,20 +110,51 @@ class Submit:
         """The job, and its status if it has ended meanwhile."""
         job = self._service.job(self._submission.job)
         bars.look(job.status)
+        progress = self._progress
+
+        def sent(table: Sent) -> None:
+            progress.sent[table.table] = table.bytes
+            bars.sent(table)
+
         try:
-            return None, self._service.start(self._submission, bars.sent, self._settings)
+            started = self._service.start(self._submission, sent, self._settings, progress.created)
+            progress.complete = True
+            return None, started
         except JobFailed:
             status = job.status()
             if not status.over:
                 raise
             return status, job
 
+    def _standing(self) -> str:
+        """What has become of the job when the command is interrupted, and how to go on."""
+        job, progress = self._submission.job, self._progress
+        if progress.status is None:
+            return f"stopped before a gateway answered: no data was sent. To try again: {self._again}"
+        if progress.status.over:
+            return (
+                f"stopped; job {job} is {progress.status.state} at the service, which keeps its answers. To fetch one: "
+                f"{self._fetch_one}. To fetch all: {self._again}"
+            )
+        if progress.complete:
+            return (
+                f"detached; all files are sent, and job {job} continues at the service. To fetch an answer: "
+                f"{self._fetch_one}. To come back: {self._again}"
+            )
+        done, total = sum(progress.sent.values()), sum(progress.totals.values())
+        return (
+            f"stopped; {size(done)} of {size(total)} are sent, and job {job} waits at the service for the rest. "
+            f"To go on: {self._again}"
+        )
+
     def _left(self, job: Job) -> None:
         if self._json:
             print_json(job.status())
         else:
             console().print(
-                f"Uploaded; the job continues at the service. Return to it with: {self._again}", soft_wrap=True
+                f"Uploaded; job {job.id} continues at the service. To fetch an answer: {self._fetch_one}. "
+                f"To come back: {self._again}",
+                soft_wrap=True,
             )
 
     def _fetch(self, job: Job, status: JobStatus) -> None:

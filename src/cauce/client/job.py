@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from cauce.client.connection_problems import unreadable
 from cauce.client.results import PAGE_ROWS, Page, job_path, load_page, pages, whole
 from cauce.client.status import JobStatus, load_status
 from cauce.client.transport import Broken, Transport
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 LEAST_EVENTS_S = 0.2
 """Events are asked for again no sooner than this after the last time."""
+
+
+class Why(msgspec.Struct, frozen=True):
+    why: str
 
 
 class Job:
@@ -127,7 +132,8 @@ class Job:
     def why(self) -> str:
         """What the job waits for, in one sentence."""
         said = self._transport.request("GET", job_path(self.id, "why")).body
-        return msgspec.json.decode(said, type=dict[str, str])["why"]
+        with unreadable():
+            return msgspec.json.decode(said, type=Why).why
 
     def _results(self, query: str) -> str:
         return job_path(self.id, "results", query)

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from cauce.client.connection_problems import unreadable
 from cauce.client.transport import Transport
 from cauce.wire import Format
 from cauce.wire.http import ARROW_STREAM, CSV, JSON, PARQUET
@@ -52,8 +53,9 @@ def pages(transport: Transport, path: str, *, limit: int = PAGE_ROWS, wait_s: fl
 
 
 def load_page(data: bytes) -> Page:
-    # Not by msgspec: a float would lose the digits of an exact number.
-    return msgspec.convert(json.loads(data, parse_float=Decimal), Page)
+    with unreadable():
+        # Not by msgspec: a float would lose the digits of an exact number.
+        return msgspec.convert(json.loads(data, parse_float=Decimal), Page)
 
 
 def whole(transport: Transport, path: str, form: Format, into: BinaryIO) -> None:

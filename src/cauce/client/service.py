@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -11,9 +12,18 @@ import msgspec
 
 from cauce.client.job import Job, check_job, done
 from cauce.client.results import job_path
-from cauce.client.settings import CONNECTIONS, OnProgress, Settings
+from cauce.client.settings import (
+    ANSWER_S,
+    CONNECTIONS,
+    PATIENCE_S,
+    ConnectionSettings,
+    OnConnection,
+    OnProgress,
+    Settings,
+    log_connection,
+)
 from cauce.client.status import JobStatus, load_status, load_statuses
-from cauce.client.transport import PATIENCE_S, Transport
+from cauce.client.transport import Transport
 from cauce.errors import Refused
 from cauce.wire.http import JSON
 
@@ -34,10 +44,26 @@ class Service:
         ca: str | None = None,
         patience_s: float = PATIENCE_S,
         connections: int = CONNECTIONS,
+        on_connection: OnConnection | None = log_connection,
     ) -> None:
-        addresses = [urls] if isinstance(urls, str) else list(urls)
         # One more than upload at a time: a status is asked for meanwhile.
-        self._transport = Transport(addresses, token, ca=ca, patience_s=patience_s, connections=connections + 1)
+        settings = ConnectionSettings(token, ca, patience_s, ANSWER_S, connections + 1, on_connection)
+        self._transport = Transport([urls] if isinstance(urls, str) else list(urls), settings)
+
+    @property
+    def settings(self) -> ConnectionSettings:
+        return self._transport.settings
+
+    @property
+    def reached(self) -> bool:
+        """Whether any gateway has ever answered."""
+        return self._transport.reached
+
+    def using(self, settings: ConnectionSettings) -> Service:
+        """The same gateways, reached in another way."""
+        other = copy(self)
+        other._transport = Transport([gateway.address for gateway in self._transport.gateways], settings)
+        return other
 
     def __enter__(self) -> Service:
         return self
@@ -69,7 +95,8 @@ class Service:
     ) -> Job:
         """Sends a dataset's files, or frames in their place, and waits for the answers unless told not to.
 
-        Under the id of a job that was broken off, it sends only what is missing.
+        Under the id of a job that exists it sends only what is missing. Raises InputDiffers where that job was sent
+        with other data.
         """
         from cauce.client.submission import Submission
 
@@ -80,26 +107,32 @@ class Service:
         return made
 
     def start(
-        self, submission: Submission, on_progress: OnProgress | None = None, settings: Settings | None = None
+        self,
+        submission: Submission,
+        on_progress: OnProgress | None = None,
+        settings: Settings | None = None,
+        on_created: Callable[[JobStatus], None] | None = None,
     ) -> Job:
-        """Sends everything and returns when it is held."""
+        """Sends everything and returns when it is held. Of a job that exists, the files are compared with what it
+        holds; nothing is sent twice. `on_created` is called when the service has the job, before any data is sent."""
         from cauce.client.upload import Upload
 
         job = Job(self._transport, submission.job, submission.dataset)
         body = msgspec.json.encode(submission.request)
         reply = self._transport.request("PUT", job_path(job.id), body, {"Content-Type": JSON})
         status = load_status(reply.body)
-        if status.state in ("created", "receiving"):
-            fresh = reply.status == 201
-            upload = Upload(self._transport, job.id, submission.sources, settings, on_progress, fresh=fresh)
-            try:
-                upload.run()
-            except Refused as refusal:
-                # A job that has ended meanwhile has a cause, which says more than that it takes no parts.
-                if refusal.code not in ("job-over", "no-such-job"):
-                    raise
-                done(job.status())
-                raise
-        elif status.state != "running":
+        if on_created is not None:
+            on_created(status)
+        if status.over:
             done(status)
+        fresh = reply.status == 201
+        upload = Upload(self._transport, job.id, submission.sources, settings, on_progress, fresh=fresh)
+        try:
+            upload.run()
+        except Refused as refusal:
+            # A job that has ended meanwhile has a cause, which says more than that it takes no parts.
+            if refusal.code not in ("job-over", "no-such-job"):
+                raise
+            done(job.status())
+            raise
         return job

@@ -70,10 +70,21 @@ class Piece:
     """A part before it has a number."""
 
     media_type: str
-    headers: Mapping[str, str]
     content: Range | Body
     weight: int
     """Bytes of the file that it accounts for, to show progress by."""
+    file: str
+    first_line: int
+    columns: tuple[str, ...] | None
+    """The names of its columns, where they travel beside the body."""
+    extent: str
+    """The range of its file in words: bytes or rows."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """How a request describes it."""
+        beside = {} if self.columns is None else {COLUMNS: _quoted(self.columns)}
+        return {"Content-Type": self.media_type, FILE: quote(self.file), FIRST_LINE: str(self.first_line), **beside}
 
 
 @dataclass(frozen=True)
@@ -135,25 +146,25 @@ def _check_frame(frame: pl.DataFrame, spec: TableSpec, used: frozenset[str]) -> 
 def _csv_pieces(file: TableFile, spec: TableSpec, part_bytes: int) -> Iterator[Piece]:
     """CSV as it is: unparsed, with its header beside it."""
     for part in parts_of([file], spec, part_bytes):
-        headers, before = _columns(part.header, spec.delimiter)
-        headers |= _place(file.name, part.first_line)
-        if part.data is None:
-            yield Piece(CSV, headers, Range(file.path, part.start, part.end, before), part.weight)
-        else:
-            yield Piece(CSV, headers, before + part.data if before else part.data, part.weight)
+        columns, before = _columns(part.header, spec.delimiter)
+        content: Range | Body = Range(file.path, part.start, part.end, before)
+        what = "bytes"
+        if part.data is not None:
+            content, what = before + part.data if before else part.data, "decompressed bytes"
+        extent = f"{what} {part.start:,} to {part.end:,}"
+        yield Piece(CSV, content, part.weight, file.name, part.first_line, columns, extent)
 
 
-def _columns(cells: tuple[str, ...], delimiter: str) -> tuple[dict[str, str], bytes]:
-    """The names of the columns: as a header of the request, or else as a first line."""
-    named = quote(json.dumps(cells, ensure_ascii=False, separators=(",", ":")))
-    if len(named) <= LONGEST_COLUMNS:
-        return {COLUMNS: named}, b""
+def _columns(cells: tuple[str, ...], delimiter: str) -> tuple[tuple[str, ...] | None, bytes]:
+    """The names of the columns: to travel as a header of the request, or else as a first line."""
+    if len(_quoted(cells)) <= LONGEST_COLUMNS:
+        return cells, b""
     line = delimiter.join('"' + cell.replace('"', '""') + '"' for cell in cells)
-    return {}, f"{line}\n".encode()
+    return None, f"{line}\n".encode()
 
 
-def _place(file: str, first_line: int) -> dict[str, str]:
-    return {FILE: quote(file), FIRST_LINE: str(first_line)}
+def _quoted(cells: tuple[str, ...]) -> str:
+    return quote(json.dumps(cells, ensure_ascii=False, separators=(",", ":")))
 
 
 def _parquet_pieces(file: TableFile, part_bytes: int) -> Iterator[Piece]:
@@ -193,4 +204,5 @@ def _slices(name: str, table: pa.Table, line: int, part_bytes: int, weight: int)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    yield Piece(ARROW_STREAM, _place(name, line), memoryview(sink.getvalue()), weight)
+    extent = f"rows {line - 1:,} to {line - 2 + table.num_rows:,}"
+    yield Piece(ARROW_STREAM, memoryview(sink.getvalue()), weight, name, line, None, extent)

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from cauce.client.connection_problems import unreadable
+
 State = Literal["created", "receiving", "running", "done", "failed", "cancelled", "expired"]
 Ended = Literal["done", "failed", "cancelled", "expired"]
 ENDED: tuple[Ended, ...] = ("done", "failed", "cancelled", "expired")
@@ -71,9 +73,11 @@ _jobs = msgspec.json.Decoder(JobList | list[JobStatus])
 
 
 def load_status(data: bytes) -> JobStatus:
-    return _job.decode(data)
+    with unreadable():
+        return _job.decode(data)
 
 
 def load_statuses(data: bytes) -> list[JobStatus]:
-    found = _jobs.decode(data)
+    with unreadable():
+        found = _jobs.decode(data)
     return found.jobs if isinstance(found, JobList) else found

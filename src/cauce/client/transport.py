@@ -8,27 +8,36 @@ from __future__ import annotations
 
 import ipaddress
 import random
+import re
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import msgspec
 import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError, LocationParseError
-from urllib3.exceptions import SSLError as TlsError
 from urllib3.response import BaseHTTPResponse
 
-from cauce.errors import Refused, RefusedRequest, Unreachable, UsageError
-from cauce.wire.http import AUTHORIZATION, EVENT_STREAM, RETRY_AFTER
+from cauce.client.connection_problems import ConnectionProblem, described, other_server, problem_of, unreachable
+from cauce.client.settings import ASK_ANSWER_S, ConnectionSettings
+from cauce.errors import Refused, RefusedRequest, UsageError
+from cauce.wire.http import (
+    ARROW_FILE,
+    ARROW_STREAM,
+    AUTHORIZATION,
+    CSV,
+    EVENT_STREAM,
+    JSON,
+    PARQUET,
+    PROBLEM,
+    RETRY_AFTER,
+)
 
-PATIENCE_S = 120.0
 CONNECT_S = 5.0
-ANSWER_S = 60.0
 GONE_MS, PROBE_S = 20_000, 5
 """A host that acknowledges nothing for so long, not even probes, is gone. One that is only slow does."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
@@ -38,6 +47,9 @@ AGAIN = (408, 425, 429, 500, 502, 503, 504)
 ELSEWHERE = (500, 502, 503, 504)
 """Those of them that another gateway may not give."""
 WRONG_REQUEST = (400, 401, 403, 404, 405, 415)
+OWN_MEDIA = (JSON, PROBLEM, EVENT_STREAM, CSV, ARROW_STREAM, ARROW_FILE, PARQUET)
+"""What a gateway answers with. Anything else comes from another server."""
+TOKEN = re.compile(r"[!-~]+")
 
 Body = bytes | memoryview
 """What is sent, from where it lies."""
@@ -70,10 +82,10 @@ class Reply:
 class _Trouble:
     """Why a request has to be said again."""
 
-    said: str
     elsewhere: bool
     pause_s: float | None = None
     refusal: Refused | None = None
+    problem: ConnectionProblem | None = None
 
 
 @dataclass
@@ -81,6 +93,20 @@ class Gateway:
     address: str
     pool: urllib3.HTTPConnectionPool
     loopback: bool
+    reached: bool = False
+    """Whether it has ever answered as a gateway does."""
+
+
+@dataclass
+class _Tries:
+    """What one request has met so far."""
+
+    what: str
+    stop: threading.Event | None
+    started: float = field(default_factory=time.monotonic)
+    count: int = 0
+    problems: dict[str, ConnectionProblem] = field(default_factory=dict)
+    """By address, the latest last."""
 
 
 class Transport:
@@ -89,23 +115,29 @@ class Transport:
     def __init__(
         self,
         addresses: Sequence[str],
-        token: str | None = None,
-        *,
-        ca: str | None = None,
-        patience_s: float = PATIENCE_S,
-        connections: int = 4,
+        settings: ConnectionSettings | None = None,
         chance: random.Random | None = None,
     ) -> None:
         if not addresses:
             raise UsageError("no gateway was named; give an address such as http://127.0.0.1:8080")
-        self.gateways = [_gateway(address, ca, connections) for address in addresses]
+        self.settings = settings or ConnectionSettings()
+        token = self.settings.token
+        if token and not TOKEN.fullmatch(token):
+            raise UsageError("the token holds characters that no token has, such as spaces: check --token, CAUCE_TOKEN")
+        self.gateways = [_gateway(address, self.settings.ca, self.settings.connections) for address in addresses]
         self._headers = {AUTHORIZATION: f"Bearer {token}"} if token else {}
-        self._patience_s = patience_s
         self._chance = chance or random.Random()
         self._lock = threading.Lock()
         # Many clients with the same list should not all begin at its head.
         self._place = self._chance.randrange(len(self.gateways))
         self._last_success = -float("inf")
+        self._lost_at: float | None = None
+        """Since when no gateway has answered, once that was reported."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether any gateway has ever answered."""
+        return any(gateway.reached for gateway in self.gateways)
 
     @property
     def loopback(self) -> bool:
@@ -190,13 +222,16 @@ class Transport:
             headers={**self._headers, **(headers or {})},
             retries=False,
             redirect=False,
-            timeout=urllib3.Timeout(connect=CONNECT_S, read=ANSWER_S + wait_s),
+            timeout=urllib3.Timeout(connect=CONNECT_S, read=self._answer_s(gateway) + wait_s),
             preload_content=not stream,
         )
 
+    def _answer_s(self, gateway: Gateway) -> float:
+        # The first answer is not waited for as long: the address may be one of something that never answers.
+        return self.settings.answer_s if gateway.reached else min(self.settings.answer_s, ASK_ANSWER_S)
+
     def _persist(self, once: Callable[[Gateway], Reply], what: str, stop: threading.Event | None = None) -> Reply:
-        started = time.monotonic()
-        attempt = 0
+        tries = _Tries(what, stop)
         while True:
             if stop is not None and stop.is_set():
                 raise Stopped
@@ -204,41 +239,82 @@ class Transport:
             gateway = self.gateways[place]
             try:
                 reply = once(gateway)
-            except (HTTPError, OSError) as problem:
-                _check_trust(gateway, problem)
-                trouble = _Trouble(f"{gateway.address}: {_reason(problem)}", elsewhere=True)
+            except (HTTPError, OSError) as error:
+                problem = problem_of(gateway.address, error, reached=gateway.reached)
+                tries.problems.pop(gateway.address, None)
+                tries.problems[gateway.address] = problem
+                trouble = _Trouble(elsewhere=True, problem=problem)
             else:
                 if reply.status < 300:
-                    self._last_success = time.monotonic()
+                    _check_own(reply, gateway, what)
+                    self._succeeded(gateway)
                     return reply
-                refusal = refused(reply, gateway.address, what)
-                if reply.status not in AGAIN:
-                    raise refusal
-                trouble = _Trouble(str(refusal), reply.status in ELSEWHERE, _retry_after(reply), refusal)
-            self._after(trouble, place, attempt, started, stop)
-            attempt += 1
+                trouble = self._refused(reply, gateway, what)
+            self._after(trouble, place, tries)
+            tries.count += 1
 
-    def _after(self, trouble: _Trouble, place: int, attempt: int, started: float, stop: threading.Event | None) -> None:
+    def _succeeded(self, gateway: Gateway) -> None:
+        now = time.monotonic()
+        with self._lock:
+            again = " again" if self.reached else ""
+            self._last_success = now
+            gateway.reached = True
+            lost_at, self._lost_at = self._lost_at, None
+        if lost_at is not None:
+            self._report(f"connected to {gateway.address}{again} after {now - lost_at:.1f} s")
+
+    def _refused(self, reply: Reply, gateway: Gateway, what: str) -> _Trouble:
+        """Raises what a gateway has refused for good."""
+        refusal = refused(reply, gateway.address, what)
+        if reply.status not in AGAIN:
+            _check_own(reply, gateway, what)
+            gateway.reached = True
+            raise refusal
+        return _Trouble(reply.status in ELSEWHERE, _retry_after(reply), refusal)
+
+    def _after(self, trouble: _Trouble, place: int, tries: _Tries) -> None:
         """Chooses where the next attempt goes, and waits for its time; raises when that would be too late."""
-        untried = trouble.elsewhere and attempt + 1 < len(self.gateways)
+        untried = trouble.elsewhere and tries.count + 1 < len(self.gateways)
         if trouble.elsewhere:
             with self._lock:
                 # Another thread may have left this gateway already.
                 if self._place == place:
                     self._place = (place + 1) % len(self.gateways)
-        pause_s = 0.0 if untried and trouble.pause_s is None else self._pause(trouble, attempt)
-        left_s = max(started, self._last_success) + self._patience_s - time.monotonic()
-        if left_s <= 0:
-            raise trouble.refusal or Unreachable(
-                f"no gateway has answered for {self._patience_s:g} s ({trouble.said}): see that the service runs "
-                "and is reached under this address, then run the same again"
-            )
+        pause_s = 0.0 if untried and trouble.pause_s is None else self._pause(trouble, tries.count)
+        left_s = max(tries.started, self._last_success) + self.settings.patience_s - time.monotonic()
+        if not untried:
+            self._give_up_or_report(trouble, tries, left_s)
         # A last attempt is made when the patience ends, whatever the pause.
-        pause_s = min(pause_s, left_s)
-        if stop is None:
+        pause_s = max(min(pause_s, left_s), 0.0)
+        if tries.stop is None:
             time.sleep(pause_s)
-        elif stop.wait(pause_s):
+        elif tries.stop.wait(pause_s):
             raise Stopped
+
+    def _give_up_or_report(self, trouble: _Trouble, tries: _Tries, left_s: float) -> None:
+        problems = tries.problems
+        if trouble.problem is None:
+            if left_s <= 0 and trouble.refusal is not None:
+                raise trouble.refusal
+            if tries.count and trouble.elsewhere:
+                self._lost(f"{self.gateways[self._place].address} does not work properly: {trouble.refusal}", left_s)
+            return
+        if len(problems) == len(self.gateways) and all(each.lasting for each in problems.values()):
+            raise unreachable(problems)
+        if left_s <= 0:
+            raise unreachable(problems, self.settings.patience_s)
+        self._lost(described(problems), left_s)
+
+    def _lost(self, sentence: str, left_s: float) -> None:
+        with self._lock:
+            if self._lost_at is not None:
+                return
+            self._lost_at = time.monotonic()
+        self._report(f"{sentence}; retrying for up to {left_s:.0f} s, Ctrl-C stops")
+
+    def _report(self, sentence: str) -> None:
+        if self.settings.on_connection is not None:
+            self.settings.on_connection(sentence)
 
     def _pause(self, trouble: _Trouble, attempt: int) -> float:
         """Longer each time, and never the same for two clients that were turned away together."""
@@ -294,22 +370,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _reason(problem: Exception) -> str:
-    """Without the addresses of objects that urllib3 puts first."""
-    cause = problem.__cause__ or problem.__context__
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return str(problem).rpartition("object at ")[2].partition(": ")[2] or str(problem) or type(problem).__name__
-
-
-def _check_trust(gateway: Gateway, problem: Exception) -> None:
-    """A certificate that is not trusted now will not be in a moment either."""
-    cause = problem.__cause__ or problem.__context__
-    if isinstance(problem, TlsError) and isinstance(cause, ssl.SSLCertVerificationError):
-        raise Unreachable(
-            f"the certificate of {gateway.address} is not trusted ({cause.verify_message}): name the file of the "
-            "certificate, or of those who signed it, with --ca"
-        ) from problem
+def _check_own(reply: Reply, gateway: Gateway, what: str) -> None:
+    """Raises where another server than a gateway has answered."""
+    media = reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if media not in OWN_MEDIA:
+        raise other_server(gateway.address, f"{what} with status {reply.status} and {media or 'no content'}")
 
 
 def _retry_after(reply: Reply) -> float | None:

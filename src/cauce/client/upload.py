@@ -1,5 +1,8 @@
 """Sends tables in numbered parts: a window of them at a time, over a few connections, and none that is held already.
 
+A part that is held is read and compared with its receipt instead: a job id stands for one input. So the same upload
+again, also of a job that has ended, sends nothing and fails where the files differ from those sent before.
+
 Memory is bounded by the window: a piece is cut only when there is room for it, and read from its file when it is sent.
 """
 
@@ -10,33 +13,56 @@ import hashlib
 import queue
 import threading
 import time
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
 from urllib.parse import quote
 
 import msgspec
 import pyarrow as pa
 
+from cauce.client.connection_problems import unreadable
 from cauce.client.settings import OnProgress, Sent, Settings
 from cauce.client.sources import Piece, Range, Room, Source
 from cauce.client.transport import Body, Stopped, Transport
-from cauce.errors import JobFailed, Refused
-from cauce.wire.http import BYTES, COMPLETE, CONTENT_DIGEST, CSV, JSON, PARTS
+from cauce.errors import InputDiffers, Refused
+from cauce.wire.http import CONTENT_DIGEST, CSV, JSON, PART_FORMS
+from cauce.wire.part_digest import columns_digest
 
 ZSTD_LEVEL = 1
 POLL_S = 0.1
 FAREWELL_S = 2.0
+CONFLICTS = ("part-differs", "table-complete", "count-differs")
+"""Codes of a gateway that holds other data under this job id."""
 
 
-class Held(msgspec.Struct, frozen=True):
-    """What the service holds of a table."""
+class HeldPart(msgspec.Struct, frozen=True):
+    """The receipt of a part. `content` and `size` are of its body without Content-Encoding."""
 
-    ranges: tuple[tuple[int, int], ...] = ()
+    part: int
     bytes: int = 0
+    content: str = ""
+    size: int = 0
+    form: str = ""
+    file: str = ""
+    first_line: int = 0
+    columns: str = ""
+
+
+class _Receipts(msgspec.Struct, frozen=True):
+    """A page of them, as the gateway lists them."""
+
+    parts: list[HeldPart]
+    next: int | None = None
     complete: int | None = None
 
-    def __contains__(self, seq: object) -> bool:
-        return any(first <= seq <= last for first, last in self.ranges) if isinstance(seq, int) else False
+
+@dataclass(frozen=True)
+class Held:
+    """What the service holds of a table."""
+
+    parts: Mapping[int, HeldPart] = field(default_factory=dict)
+    complete: int | None = None
 
 
 def table_path(job: str, table: str) -> str:
@@ -44,34 +70,30 @@ def table_path(job: str, table: str) -> str:
 
 
 def held_of(transport: Transport, job: str, table: str) -> Held:
-    headers = transport.request("HEAD", table_path(job, table)).headers
-    return Held(parse_ranges(headers.get(PARTS, "")), int(headers.get(BYTES, 0)), _number(headers.get(COMPLETE)))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text else None
-
-
-def parse_ranges(text: str) -> tuple[tuple[int, int], ...]:
-    """`0-12,14` as pairs of first and last."""
-    pairs = [each.strip().partition("-") for each in text.split(",") if each.strip()]
-    return tuple((int(first), int(last or first)) for first, _, last in pairs)
+    parts: dict[int, HeldPart] = {}
+    first: int | None = 0
+    complete: int | None = None
+    while first is not None:
+        reply = transport.request("GET", f"{table_path(job, table)}/parts?from={first}")
+        with unreadable():
+            page = msgspec.json.decode(reply.body, type=_Receipts)
+        parts |= {each.part: each for each in page.parts}
+        first, complete = page.next, page.complete
+    return Held(parts, complete)
 
 
 class _Table:
     """A table on its way."""
 
-    def __init__(self, source: Source, held: Held | None) -> None:
+    def __init__(self, source: Source, held: Held) -> None:
         self.source = source
         self.name = source.spec.name
-        self.held: Container[int] = held or ()
-        self.resumed = held is not None
+        self.held = held
         self.parts: int | None = None
         """How many it has, once it is cut to its end."""
         self.there = 0
         self.sent = 0
         self.weight = 0
-        self.body_bytes = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +134,8 @@ class Upload:
         self._failure: BaseException | None = None
 
     def run(self) -> None:
-        """Returns when every table is complete at the service."""
+        """Returns when every table is complete at the service, with the content of these files. Raises InputDiffers
+        where it holds other content."""
         senders = [
             threading.Thread(target=self._send_parts, name=f"sender-{number}", daemon=True)
             for number in range(self._settings.connections)
@@ -142,18 +165,14 @@ class Upload:
             self._queue.put(None)
 
     def _cut(self, source: Source) -> None:
-        held = None if self._fresh else held_of(self._transport, self._job, source.spec.name)
-        table = _Table(source, held)
-        if held is not None and held.complete is not None:
-            table.there, table.weight = held.complete, source.bytes
-            self._report(table)
-            return
+        table = _Table(source, Held() if self._fresh else held_of(self._transport, self._job, source.spec.name))
         count = 0
         for seq, piece in enumerate(source.pieces(self._settings.part_bytes)):
             self._queue.put(_Numbered(table, seq, piece))
             count = seq + 1
             # Before the next piece is made, which may hold its bytes already.
             self._wait_for_room()
+        self._check_count(table, count)
         with self._lock:
             table.parts = count
             last = table.there == count
@@ -185,23 +204,24 @@ class Upload:
 
     def _send(self, part: _Numbered, room: Room, codec: pa.Codec | None) -> None:
         table, piece = part.table, part.piece
-        is_held = part.seq in table.held
-        if is_held and codec is None:
-            size = len(piece.content)
+        body: Body = piece.content.read(room) if isinstance(piece.content, Range) else piece.content
+        held = table.held.parts.get(part.seq)
+        if held is None and table.held.complete is not None:
+            self._refuse(table, f"{_described(part)}: the job has only {table.held.complete} parts of this table")
+        # A receipt of an older version has no digest: the gateway compares then.
+        compared = held is not None and bool(held.content)
+        if held is not None and compared:
+            self._compare(part, body, held)
         else:
-            body: Body = piece.content.read(room) if isinstance(piece.content, Range) else piece.content
-            headers = {"Content-Type": piece.media_type, **piece.headers}
+            headers = piece.headers
             if codec is not None and piece.media_type == CSV and len(body):
                 body = memoryview(codec.compress(body))
                 headers["Content-Encoding"] = "zstd"
-            size = len(body)
-            if not is_held:
-                self._put(part, body, headers)
+            self._put(part, body, headers)
         with self._lock:
             table.there += 1
-            table.sent += not is_held
+            table.sent += not compared
             table.weight += piece.weight
-            table.body_bytes += size
             last = table.there == table.parts
         self._report(table)
         if last:
@@ -215,25 +235,60 @@ class Upload:
         try:
             self._transport.request("PUT", path, body, headers, stop=self._stop)
         except Refused as refusal:
-            if refusal.code == "part-differs":
-                raise self._other_data(part.table) from refusal
+            if refusal.code in CONFLICTS:
+                self._refuse(part.table, f"{_described(part)}: {refusal}", refusal)
             raise
 
     def _complete(self, table: _Table) -> None:
-        if table.resumed and held_of(self._transport, self._job, table.name).bytes != table.body_bytes:
-            raise self._other_data(table)
+        if table.held.complete is not None:
+            return
         body = msgspec.json.encode({"parts": table.parts})
         path = f"{table_path(self._job, table.name)}/complete"
-        self._transport.request("POST", path, body, {"Content-Type": JSON}, stop=self._stop)
+        try:
+            self._transport.request("POST", path, body, {"Content-Type": JSON}, stop=self._stop)
+        except Refused as refusal:
+            if refusal.code in CONFLICTS:
+                self._refuse(table, str(refusal), refusal)
+            raise
 
-    def _other_data(self, table: _Table) -> JobFailed:
-        return JobFailed(
-            f"what job {self._job} holds of table {table.name} was not cut from these files: they have changed, or "
-            "it was begun with others or in another way; send them as a new job, under another id"
-        )
+    def _compare(self, part: _Numbered, body: Body, held: HeldPart) -> None:
+        """Raises unless a part that is held has the content that would be sent for it."""
+        piece = part.piece
+        changed = ""
+        if (held.file, held.first_line) != (piece.file, piece.first_line):
+            changed = f"part {held.part} was sent from {held.file}, line {held.first_line:,}"
+        elif held.columns != columns_digest(piece.columns) or held.form != PART_FORMS[piece.media_type]:
+            changed = "the column names, or the format of the file, were others"
+        elif held.size != len(body):
+            changed = f"the job holds {held.size:,} bytes here, and this file gives {len(body):,}"
+        elif held.content != hashlib.sha256(body).hexdigest():
+            changed = f"the job holds as many bytes here ({held.size:,}), but other ones"
+        if changed:
+            self._refuse(part.table, f"{_described(part)}: {changed}")
+
+    def _check_count(self, table: _Table, count: int) -> None:
+        """Raises where the service holds more or fewer parts than these files give."""
+        beyond = [each for seq, each in table.held.parts.items() if seq >= count]
+        if beyond:
+            first = min(beyond, key=lambda each: each.part)
+            self._refuse(
+                table,
+                f"the job holds more of it than these files have: part {first.part}, from {first.file or table.name}, "
+                f"line {first.first_line:,}",
+            )
+
+    def _refuse(self, table: _Table, difference: str, cause: Refused | None = None) -> NoReturn:
+        raise InputDiffers(
+            f"job {self._job} was sent with other data: table {table.name}, {difference}. Send these files under "
+            "another job id, or the same files as before under this one"
+        ) from cause
 
     def _report(self, table: _Table) -> None:
         if self._on_progress is None:
             return
         with self._lock:
             self._on_progress(Sent(table.name, table.weight, table.source.bytes, table.there, table.sent))
+
+
+def _described(part: _Numbered) -> str:
+    return f"file {part.piece.file}, {part.piece.extent} (part {part.seq})"

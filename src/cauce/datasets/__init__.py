@@ -30,12 +30,12 @@ def load(name: str) -> Dataset:
         spec.loader.exec_module(module)
     except PlanError as problem:
         raise PlanError(f"{path}: {problem}") from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise PlanError(f"{path}{_line_in(path, problem)}: {type(problem).__name__}: {problem}") from problem
     return _dataset_of(module, name)
 
 
-def _line_in(path: Path, problem: Exception) -> str:
+def _line_in(path: Path, problem: BaseException) -> str:
     """Where in the user's file it went wrong."""
     if isinstance(problem, SyntaxError):
         return f", line {problem.lineno}"

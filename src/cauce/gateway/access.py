@@ -25,10 +25,15 @@ class Access:
             scheme, _, token = given[0].strip().partition(" ")
             owner = self._owner_of(token.strip()) if len(given) == 1 and scheme.lower() == "bearer" else None
             if owner is None:
-                raise _unauthorized("the token that was sent opens nothing here; ask the operator for another")
+                raise _unauthorized(
+                    "this service does not know the token that was sent: check it, or ask the operator for another"
+                )
             return owner
         if self._needs_token:
-            raise _unauthorized("send a token, as in `Authorization: Bearer TOKEN`; the operator makes them")
+            raise _unauthorized(
+                "this service needs a token: give one with --token or CAUCE_TOKEN (over HTTP, as in `Authorization: "
+                "Bearer TOKEN`); its operator makes them with `cauce token create NAME --dir FOLDER`"
+            )
         if not is_loopback(_host(request)):
             # A page in a browser of this machine may reach us under a name of its own; it must not be taken for us.
             raise _unauthorized("without a token this gateway is to be addressed as localhost or 127.0.0.1")

@@ -40,7 +40,7 @@ class Gateway:
     def __init__(self, settings: GatewaySettings, log: FilteringBoundLogger) -> None:
         self._log = log
         self._metrics = Metrics()
-        datasets = register(settings.datasets)
+        datasets = register(settings.datasets, lenient=True)
         make = service_maker(
             None if settings.fabric else settings.folder,
             settings.address,

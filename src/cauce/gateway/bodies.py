@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -15,6 +16,7 @@ from cauce.gateway.columnar import Bounds, TooMuch, check_arrow, check_parquet
 from cauce.gateway.errors import BadPart, BadRequest, PartTooLarge, ServiceError, UnsupportedFormat
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
+from cauce.gateway.receipts import FileStamp
 from cauce.scan.cut import MOST_COLUMNS, Header, read_header
 from cauce.scan.ndjson import json_object
 from cauce.scan.parts import Part, TableFile, check_header
@@ -46,12 +48,23 @@ class _Measured(msgspec.Struct, frozen=True):
 
 
 class BodyCheck:
-    """The checks for parts of one table. `columns` are those that the job's queries use."""
+    """The checks for one part of a table. `columns` are those that the job's queries use."""
 
     def __init__(self, spec: TableSpec, columns: frozenset[str], limits: ServiceLimits) -> None:
         self._spec = spec
         self._columns = columns
         self._limits = limits
+        self.unpacked_digest = ""
+        """SHA-256 of a compressed body once `part` has decompressed it."""
+
+    def stamp(self, seq: int, body: PartBody) -> FileStamp | None:
+        """The state of the file that a reference names; None for any other form. Raises a ServiceError."""
+        if body.form != "reference" or body.compression:
+            return None
+        try:
+            return self._allowed(_decode_reference(body.data).path)[1]
+        except BadPart as problem:
+            raise BadPart(f"part {seq} of table {self._spec.name} {problem}") from problem
 
     def part(self, seq: int, body: PartBody) -> Part:
         """The part as it goes to its lane; raises a ServiceError."""
@@ -141,11 +154,9 @@ class BodyCheck:
         )
 
     def _reference(self, seq: int, body: PartBody) -> Part:
-        try:
-            found = msgspec.json.decode(body.data, type=Reference)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as problem:
-            raise BadPart(f"is no reference: {problem}; it has path, start, end, first_line and header") from problem
-        path, size = self._allowed(found.path)
+        found = _decode_reference(body.data)
+        path, stamp = self._allowed(found.path)
+        size = stamp.bytes
         if not 0 <= found.start <= found.end <= size or not 1 <= found.first_line <= _LAST_LINE:
             raise BadPart(f"refers to bytes {found.start} to {found.end} of a file that has {size}")
         if found.end - found.start > self._limits.decompressed_bytes:
@@ -154,8 +165,8 @@ class BodyCheck:
         self._check_header(name, found.header)
         return Part(seq, TableFile(name, path, size), found.header, found.first_line, found.start, found.end)
 
-    def _allowed(self, path: str) -> tuple[str, int]:
-        """The real path of a file below one of the allowed folders, and its size. The answer for a file elsewhere is
+    def _allowed(self, path: str) -> tuple[str, FileStamp]:
+        """The real path of a file below one of the allowed folders, and its state. The answer for a file elsewhere is
         the same whether it is there or not."""
         real = "" if "\0" in path or not os.path.isabs(path) else os.path.realpath(path)
         folders = [os.path.realpath(folder) for folder in self._limits.references]
@@ -167,7 +178,7 @@ class BodyCheck:
             raise BadPart(f"refers to a file that cannot be read: {problem.strerror}") from problem
         if not stat.S_ISREG(found.st_mode):
             raise BadPart("refers to something that is no regular file")
-        return real, found.st_size
+        return real, FileStamp(found.st_size, found.st_mtime_ns)
 
     @property
     def _needed(self) -> list[str]:
@@ -183,12 +194,15 @@ class BodyCheck:
         if not body.compression:
             return self._bounded(_Measured(len(body.data), body.data.count(b"\n"), body.data[:_HEAD_BYTES]))
         head, size, lines = b"", 0, 0
+        digest = hashlib.sha256()
         for chunk in unpacked(body.data, body.compression):
+            digest.update(chunk)
             size += len(chunk)
             lines += chunk.count(b"\n")
             if len(head) < _HEAD_BYTES:
                 head += chunk[: _HEAD_BYTES - len(head)]
             self._bounded(_Measured(size, lines, b""))
+        self.unpacked_digest = digest.hexdigest()
         return _Measured(size, lines, head)
 
     def _bounded(self, measured: _Measured) -> _Measured:
@@ -197,6 +211,13 @@ class BodyCheck:
         if measured.lines > self._limits.part_lines:
             raise TooMuch(f"has more than {self._limits.part_lines} lines")
         return measured
+
+
+def _decode_reference(data: bytes) -> Reference:
+    try:
+        return msgspec.json.decode(data, type=Reference)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as problem:
+        raise BadPart(f"is no reference: {problem}; it has path, start, end, first_line and header") from problem
 
 
 def _file(name: str, body: PartBody) -> TableFile:

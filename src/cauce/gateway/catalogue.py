@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
 import msgspec
 
 from cauce.datasets import load
+from cauce.errors import CauceError
 from cauce.gateway.charts import Chart, chart_of
 from cauce.plan import Dataset
+
+_KEPT = 256
+_MOST_REASON = 1000
 
 
 class TableInfo(msgspec.Struct, frozen=True):
@@ -40,10 +45,13 @@ class ParameterInfo(msgspec.Struct, frozen=True):
 
 
 class DatasetInfo(msgspec.Struct, frozen=True):
+    """`error` is why no job can use the dataset; empty where all is well."""
+
     name: str
     tables: list[TableInfo]
     queries: list[QueryInfo]
     parameters: list[ParameterInfo]
+    error: str = ""
 
 
 class DatasetsBody(msgspec.Struct, frozen=True):
@@ -51,13 +59,38 @@ class DatasetsBody(msgspec.Struct, frozen=True):
 
 
 def catalogue(datasets: Mapping[str, str]) -> DatasetsBody:
-    """`datasets` are the names that clients use, with what `load` takes for each."""
-    return DatasetsBody([_known(name, path) for name, path in datasets.items()])
+    """`datasets` are the names that clients use, with what `load` takes for each. One that cannot be loaded or planned
+    is listed with its error, beside the others."""
+    return DatasetsBody([_info(name, path) for name, path in datasets.items()])
 
 
-@cache
-def _known(name: str, path: str) -> DatasetInfo:
-    """Made once: to know which tables a query needs, it is planned."""
+def stamp(path: str) -> tuple[int, int]:
+    """Changes with the file of a dataset, so that what was derived from it can be kept until then."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def reason(problem: Exception) -> str:
+    """Why a dataset cannot be used. Its file is code of the operator's: it may raise anything."""
+    words = " ".join(str(problem).split())[:_MOST_REASON]
+    if not (isinstance(problem, CauceError) and words):
+        words = f"{type(problem).__name__}: {words}"
+    return words.rstrip(": ")
+
+
+def _info(name: str, path: str) -> DatasetInfo:
+    try:
+        return _known(name, path, stamp(path))
+    except Exception as problem:  # noqa: BLE001  # see `reason`
+        return DatasetInfo(name, [], [], [], reason(problem))
+
+
+@lru_cache(_KEPT)
+def _known(name: str, path: str, stamp: tuple[int, int]) -> DatasetInfo:
+    """Made once for each state of its file: to know which tables a query needs, it is planned."""
     dataset = load(path)
     tables = [
         TableInfo(

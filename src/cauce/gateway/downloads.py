@@ -13,11 +13,9 @@ from cauce.gateway.model import Answer, RejectPage, ResultPage
 from cauce.plan.outputs import PLAIN
 from cauce.wire import Format
 from cauce.wire.formats import open_answer, without_zeros
-from cauce.wire.http import ARROW_STREAM, CSV, JSON, PARQUET
+from cauce.wire.http import ARROW_FILE, ARROW_STREAM, CSV, JSON, PARQUET
 
 CHUNK_BYTES = 256 << 10
-
-ARROW_FILE = "application/vnd.apache.arrow.file"
 
 FORMS: dict[str, Format] = {
     CSV: "csv",

@@ -17,7 +17,7 @@ import polars as pl
 from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricError, FabricFull, UsageError
 from cauce.fabric.contract import Fabric
-from cauce.gateway.catalogue import DatasetsBody, catalogue
+from cauce.gateway.catalogue import DatasetsBody, catalogue, reason, stamp
 from cauce.gateway.ends import Ends, Tombstone
 from cauce.gateway.errors import (
     BadRequest,
@@ -39,6 +39,7 @@ from cauce.gateway.model import (
     JobRequest,
     JobStatus,
     PartBody,
+    PartsBody,
     RejectPage,
     ResultPage,
     State,
@@ -62,12 +63,18 @@ _ALL_JOBS_SHARE = 10
 """How many times as many jobs as may be open there may be with those that have ended."""
 
 
-def register(files: Iterable[Path]) -> dict[str, str]:
-    """The operator's own datasets: names that clients may use, and the files that declare them."""
+def register(files: Iterable[Path], *, lenient: bool = False) -> dict[str, str]:
+    """The operator's own datasets: names that clients may use, and the files that declare them. If `lenient`, one that
+    cannot be loaded goes by the name of its file, so that a gateway starts and lists it with its error."""
     found: dict[str, str] = {}
     for file in files:
         path = str(file.resolve())
-        name = load(path).name
+        try:
+            name = load(path).name
+        except CauceError:
+            if not lenient:
+                raise
+            name = file.name if file.stem in (*BUILT_IN, *found) else file.stem
         if name in BUILT_IN or name in found:
             raise UsageError(f"{file} declares a dataset {name}, and there is one of that name: give it another")
         found[name] = path
@@ -119,8 +126,7 @@ class Jobs:
             view = self._views.view(name, standing)
             if view is None:
                 return self._statuses.of_unplanned(owner, job, standing), False
-            if not _same(view.manifest, wanted):
-                raise _otherwise(job)
+            self._check_same(job, self._asked(view.manifest), self._asked(wanted))
             view.caught_up |= created
             self._views.refresh(view)
             if view.state not in ENDED:
@@ -137,7 +143,7 @@ class Jobs:
 
     def _plan(self, name: str, owner: str, request: JobRequest) -> Manifest:
         """The manifest of the job that is asked for. Plans are made once for the same question."""
-        asked = msgspec.json.encode(request)
+        asked = msgspec.json.encode((request, stamp(self._datasets.get(request.dataset, ""))))
         known = self._planned.get(asked)
         if known is None:
             known = self._planned[asked] = self._make_plan(request)
@@ -150,19 +156,40 @@ class Jobs:
         if path is None:
             raise BadRequest(f"there is no dataset {request.dataset[:80]!r}; there are {', '.join(self._datasets)}")
         lanes, partitions = self._limits.lanes, self._limits.partitions
-        try:
+        with self._usable(request.dataset):
             dataset = load(path)
+        try:
             parameters = dataset.settle(request.parameters)
-            plan = dataset.plan(request.queries, parameters, partitions)
+            dataset.choose(request.queries)
         except CauceError as problem:
-            raise BadRequest(str(problem)[:1000]) from problem
+            raise BadRequest(reason(problem)) from problem
+        with self._usable(request.dataset):
+            plan = dataset.plan(request.queries, parameters, partitions)
         return Manifest("", path, tuple(plan.results), parameters, partitions, lanes, plan.digest, lanes)
 
+    @contextmanager
+    def _usable(self, dataset: str) -> Iterator[None]:
+        """The code of a dataset may raise anything: what it raises is the operator's to correct."""
+        try:
+            yield
+        except Exception as problem:
+            raise BadRequest(
+                f"dataset {dataset} cannot be used: {reason(problem)}; the operator of this service has to correct it"
+            ) from problem
+
     def _again(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
-        asked = (self._statuses.dataset(wanted.dataset), list(wanted.queries), wanted.parameters)
-        if asked != (stone.dataset, stone.queries, stone.parameters):
-            raise _otherwise(job)
+        self._check_same(job, JobRequest(stone.dataset, stone.queries, stone.parameters), self._asked(wanted))
         return self._statuses.of_stone(stone)
+
+    def _asked(self, manifest: Manifest) -> JobRequest:
+        return JobRequest(self._statuses.dataset(manifest.dataset), list(manifest.queries), manifest.parameters)
+
+    def _check_same(self, job: str, standing: JobRequest, wanted: JobRequest) -> None:
+        """Raises, and names what differs, where a job id is used for another request than before."""
+        if standing != wanted:
+            raise JobExistsOtherwise(
+                f"job {job} was created with {_difference(standing, wanted)}: use another id, or ask for the same"
+            )
 
     def _check_room(self, owner: str) -> None:
         limits = self._limits
@@ -194,6 +221,11 @@ class Jobs:
     def held(self, owner: str, job: str, table: str) -> Held:
         with self._reaching():
             return self._uploads.held(owner, job, table)
+
+    def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
+        """The receipts of the parts that are held, in order; also of a job that has ended."""
+        with self._reaching():
+            return self._uploads.parts(owner, job, table, first, limit)
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was complete, with the same number."""
@@ -443,12 +475,18 @@ class Jobs:
             ) from problem
 
 
-def _same(one: Manifest, other: Manifest) -> bool:
-    return (one.dataset, one.queries, one.parameters) == (other.dataset, other.queries, other.parameters)
-
-
-def _otherwise(job: str) -> JobExistsOtherwise:
-    return JobExistsOtherwise(f"there is a job {job} with another dataset, queries or parameters: use another id")
+def _difference(standing: JobRequest, wanted: JobRequest) -> str:
+    """What of a request was different before, in words."""
+    found: list[str] = []
+    if standing.dataset != wanted.dataset:
+        found.append(f"dataset {standing.dataset}, not {wanted.dataset}")
+    elif standing.queries != wanted.queries:
+        found.append(f"queries {', '.join(standing.queries)}, not {', '.join(wanted.queries)}")
+    for name in sorted(standing.parameters.keys() | wanted.parameters.keys()):
+        before, now = standing.parameters.get(name, "none"), wanted.parameters.get(name, "none")
+        if before != now:
+            found.append(f"parameter {name}={before}, not {name}={now}")
+    return " and ".join(found)
 
 
 def _owner_of(name: str) -> str:

@@ -87,6 +87,28 @@ class Held(msgspec.Struct, frozen=True):
     complete: int | None
 
 
+class PartReceipt(msgspec.Struct, frozen=True):
+    """A part that is held. `content` is the SHA-256, and `size` the length, of its body without Content-Encoding;
+    `columns` is a digest of Cauce-Columns. Of parts that an older version accepted, `content` is empty."""
+
+    part: int
+    bytes: int
+    content: str
+    size: int
+    form: str
+    file: str
+    first_line: int
+    columns: str
+
+
+class PartsBody(msgspec.Struct, frozen=True):
+    """Parts in the order of their numbers. `next` is the `from` of the next page, null on the last one."""
+
+    parts: list[PartReceipt]
+    next: int | None
+    complete: int | None
+
+
 @dataclass(frozen=True)
 class ResultPage:
     """Rows from a cursor on. `next` is None when there are no more and will be no more. `complete`: the whole answer

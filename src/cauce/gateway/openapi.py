@@ -19,11 +19,12 @@ from cauce.gateway.describing import (
     operation,
     ref,
 )
-from cauce.gateway.downloads import ARROW_FILE, PageBody
-from cauce.gateway.model import Held, JobRequest, JobStatus
+from cauce.gateway.downloads import PageBody
+from cauce.gateway.model import Held, JobRequest, JobStatus, PartsBody
 from cauce.gateway.problems import Problem
 from cauce.wire import FORMATS
 from cauce.wire.http import (
+    ARROW_FILE,
     BYTES,
     COLUMNS,
     COMPLETE,
@@ -78,6 +79,7 @@ _SHAPES = (
     JobStatus,
     JobsBody,
     Held,
+    PartsBody,
     PageBody,
     CompleteBody,
     CompleteAnswer,
@@ -130,6 +132,21 @@ _HELD_HEADERS = {
     COMPLETE: {"schema": {"type": "integer"}, "description": "How many parts there are, once that was said"},
 }
 
+
+_RECEIPT_PAGING = [
+    {
+        "name": "from",
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 0, "default": 0},
+        "description": "Number of the first part to list: `next` of the page before",
+    },
+    {
+        "name": "limit",
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 10_000},
+        "description": "How many parts at most",
+    },
+]
 
 _BYTES = {"type": "string", "format": "binary"}
 
@@ -242,10 +259,20 @@ def _paths() -> dict[str, Json]:
                 problems=(409, 413, 415),
             )
         },
+        f"{table}/parts": {
+            "get": operation(
+                "parts",
+                "The parts of a table that are held, with digests of their content; also of a job that has ended",
+                {"200": json_of(PartsBody, "In the order of their numbers")},
+                parameters=[JOB, TABLE, *_RECEIPT_PAGING],
+                problems=(409,),
+            )
+        },
         f"{table}/parts/{{seq}}": {
             "put": operation(
                 "putPart",
-                "Send a part of a table; the same again changes nothing",
+                "Send a part of a table; the same again changes nothing, other content under its number is a 409, also "
+                "after the job has ended",
                 {"201": json_of(PartAnswer, "It is held now"), "200": json_of(PartAnswer, "It was held already")},
                 parameters=[JOB, TABLE, SEQ, *_PART_HEADERS],
                 body=part_body,

@@ -26,10 +26,45 @@ _NAMED = 5
 """How many missing parts an error names."""
 
 
+class FileStamp(msgspec.Struct, frozen=True):
+    """The state of a file that a part refers to. A change of either field counts as a change of its content."""
+
+    bytes: int
+    modified_ns: int
+
+
 class Receipt(msgspec.Struct, frozen=True):
+    """`digest` identifies the request that brought the part. The fields after `at` describe its content, so that a
+    client can compare its files with a job whose raw data has been released; receipts of older versions lack them."""
+
     digest: str
     bytes: int
     at: float
+    content: str = ""
+    """SHA-256 of the body without its Content-Encoding."""
+    size: int = 0
+    """Length of the body without its Content-Encoding."""
+    form: str = ""
+    file: str = ""
+    first_line: int = 0
+    columns: str = ""
+    source: FileStamp | None = None
+    """Of a reference: the file as it was when the part was accepted."""
+
+    def same_content(self, other: Receipt) -> bool:
+        """Whether both describe the same rows, however each was compressed."""
+        return bool(self.content) and _content(self) == _content(other)
+
+
+def _content(receipt: Receipt) -> tuple[object, ...]:
+    return (
+        receipt.content,
+        receipt.form,
+        receipt.file,
+        receipt.first_line,
+        receipt.columns,
+        receipt.source,
+    )
 
 
 class Completion(msgspec.Struct, frozen=True):

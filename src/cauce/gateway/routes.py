@@ -27,7 +27,7 @@ from cauce.gateway.negotiate import choose
 from cauce.gateway.openapi import AliveBody, CompleteBody, describe
 from cauce.gateway.paging import Page, PageAsked, form_asked, page_asked, waits
 from cauce.gateway.pool import Pool
-from cauce.gateway.problems import HttpError, stopping
+from cauce.gateway.problems import HttpError, bad_request, stopping
 from cauce.gateway.receiving import Room, announced_bytes, read_body, read_json
 from cauce.gateway.service import Service
 from cauce.gateway.settings import GatewaySettings
@@ -37,6 +37,7 @@ from cauce.wire.http import BYTES, COMPLETE, COUNT, CSV, JSON, PARTS
 from cauce.wire.traces import PartName, open_traces
 
 READY_S = 2.0
+MOST_RECEIPTS = 10_000
 PARTS_BYTES = 8 << 10
 """As much as a header can hold of which parts are there; the rest of them is told as JSON only."""
 
@@ -88,6 +89,7 @@ class Routes:
             job + "/results/{query}": {"GET": own(self._results)},
             table: {"GET": own(self._held), "HEAD": own(self._held)},
             table + "/complete": {"POST": own(self._complete)},
+            table + "/parts": {"GET": own(self._parts)},
             table + "/parts/{seq}": {"PUT": own(self._put_part)},
             **dashboard.table(),
             **{
@@ -186,6 +188,15 @@ class Routes:
         if held.complete is not None:
             headers[COMPLETE] = str(held.complete)
         return json_response(held, headers=headers)
+
+    async def _parts(self, request: Request, owner: str) -> Response:
+        job, table = request.path_params["job"], request.path_params["table"]
+        first = number(request.query_params.get("from", "0"), "from")
+        limit = number(request.query_params.get("limit", str(MOST_RECEIPTS)), "limit", MOST_RECEIPTS)
+        if limit < 1:
+            raise bad_request("limit must be at least 1")
+        found = await self._on(owner, job, lambda on: on.jobs.parts(owner, job, table, first, limit))
+        return json_response(found)
 
     async def _complete(self, request: Request, owner: str) -> Response:
         job, table = request.path_params["job"], request.path_params["table"]

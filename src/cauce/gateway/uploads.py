@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import nsmallest
 
 import msgspec
 
@@ -19,16 +20,18 @@ from cauce.gateway.errors import (
     PartDiffers,
     PartsMissing,
     PartTooLarge,
+    ServiceError,
     SlowDown,
     TableComplete,
     Unavailable,
 )
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.model import Held, PartBody
-from cauce.gateway.receipts import Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
+from cauce.gateway.model import Held, PartBody, PartReceipt, PartsBody
+from cauce.gateway.receipts import FileStamp, Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
 from cauce.gateway.statuses import Statuses
 from cauce.gateway.view import JobView
 from cauce.gateway.views import Tell, Views
+from cauce.wire.part_digest import columns_digest
 from cauce.wire.records import CLIENT, Kind, record
 from cauce.worker.raw import dump_part
 
@@ -74,21 +77,28 @@ class Uploads:
         body_digest = hashlib.sha256(part.data)
         if part.digest is not None and part.digest.lower() != body_digest.hexdigest():
             raise BadPart(f"part {seq} of table {table} came with another digest than it has: send it again")
-        digest = _identity(part, body_digest.digest())
+        check = BodyCheck(view.tables[table], view.topology.plan.used_columns(table), limits)
+        stamp = check.stamp(seq, part)
+        digest = _identity(part, body_digest.digest(), stamp)
         receipts.advance(self._fabric, view.name)
-        if seq in receipts.held:
-            if receipts.held[seq].digest != digest:
-                raise _differs(seq, table)
+        standing = receipts.held.get(seq)
+        if standing is not None:
+            if standing.digest != digest:
+                sent = _receipt(part, digest, body_digest.hexdigest(), stamp)
+                _check_same(standing, _unpacked(sent, seq, part, check), seq, table)
             return False
         self._refuse_new(view, job, table, seq, digest)
         self._brake(view)
-        checked = BodyCheck(view.tables[table], view.topology.plan.used_columns(table), limits).part(seq, part)
+        checked = check.part(seq, part)
         self._claim(view, job, table, seq, digest)
         lane = seq % view.topology.lanes_of(view.tables[table])
         said = dump_part(checked, int(digest[:16], 16))
         self._fabric.append(view.name, view.topology.raw_log(view.tables[table], lane), [said])
-        receipt = Receipt(digest, len(part.data), self._clock())
-        self._fabric.append(view.name, receipts.log, [receipt_of(seq, receipt)])
+        content = check.unpacked_digest or body_digest.hexdigest()
+        receipt = _receipt(part, digest, content, stamp, checked.unpacked_bytes)
+        self._fabric.append(
+            view.name, receipts.log, [receipt_of(seq, msgspec.structs.replace(receipt, at=self._clock()))]
+        )
         receipts.advance(self._fabric, view.name)
         if seq not in receipts.held:
             # What is appended to a job that is gone goes nowhere.
@@ -137,6 +147,17 @@ class Uploads:
         self._fabric.catch_up(view.name, receipts.log)
         receipts.advance(self._fabric, view.name)
         return receipts.ranges()
+
+    def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
+        """What is known of the parts that are held, from a number on; also of a job that has ended."""
+        view = self._views.open(owner, job)
+        receipts = self._table(view, job, table)
+        if first == 0:
+            self._fabric.catch_up(view.name, receipts.log)
+        receipts.advance(self._fabric, view.name)
+        found = nsmallest(limit + 1, (seq for seq in receipts.held if seq >= first))
+        page = [_shown(seq, receipts.held[seq]) for seq in found[:limit]]
+        return PartsBody(page, found[limit] if len(found) > limit else None, receipts.complete)
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was complete, with the same number."""
@@ -199,17 +220,76 @@ class Uploads:
         return receipts
 
 
-def _differs(seq: int, table: str) -> PartDiffers:
+def _check_same(standing: Receipt, sent: Receipt, seq: int, table: str) -> None:
+    """Raises unless a part that is held has come again, perhaps compressed in another way."""
+    if not standing.same_content(sent):
+        raise _differs(seq, table, standing, sent)
+
+
+def _differs(seq: int, table: str, standing: Receipt | None = None, sent: Receipt | None = None) -> PartDiffers:
+    compared = ""
+    if standing is not None and sent is not None:
+        compared = f" ({_difference(standing, sent)})"
     return PartDiffers(
-        f"part {seq} of table {table} was sent before with another content: two clients may be using one job, or the "
-        "files have changed; use another job id"
+        f"part {seq} of table {table} was sent before with other content{compared}: the files have changed, or two "
+        "clients use one job id; send the same files, or use another job id"
     )
 
 
-def _identity(part: PartBody, body_digest: bytes) -> str:
-    """A digest of all that makes a part what it is: the bytes, and what they are to be taken for."""
+def _difference(standing: Receipt, sent: Receipt) -> str:
+    """What tells two contents of one part apart, in words."""
+    named = {"form": "form", "file": "file", "first_line": "first line"}
+    for field, word in named.items():
+        before, now = getattr(standing, field), getattr(sent, field)
+        if standing.content and before != now:
+            return f"{word} {before or 'not given'} before, {now or 'not given'} now"
+    if standing.columns != sent.columns:
+        return f"other column names of {sent.file or 'the part'}"
+    if standing.source != sent.source and standing.source and sent.source:
+        if standing.source.bytes != sent.source.bytes:
+            return f"the file had {standing.source.bytes:,} bytes and has {sent.source.bytes:,} now"
+        return "the file has been modified since"
+    before_size, now_size = standing.size or standing.bytes, sent.size or sent.bytes
+    if before_size != now_size:
+        return f"{before_size:,} bytes before, {now_size:,} now"
+    return f"{now_size:,} bytes as before, but other ones"
+
+
+def _receipt(part: PartBody, digest: str, content: str, stamp: FileStamp | None, size: int = 0) -> Receipt:
+    columns = columns_digest(part.columns)
+    size = size or len(part.data)
+    return Receipt(digest, len(part.data), 0.0, content, size, part.form, part.file, part.first_line, columns, stamp)
+
+
+def _unpacked(sent: Receipt, seq: int, part: PartBody, check: BodyCheck) -> Receipt:
+    """The same receipt with the digest of the decompressed body, where that can be read."""
+    if not part.compression:
+        return sent
     try:
-        said = msgspec.json.encode((part.form, part.compression, part.file, part.first_line, part.columns))
+        size = check.part(seq, part).unpacked_bytes
+    except ServiceError:
+        return sent
+    return msgspec.structs.replace(sent, content=check.unpacked_digest, size=size)
+
+
+def _shown(seq: int, receipt: Receipt) -> PartReceipt:
+    return PartReceipt(
+        seq,
+        receipt.bytes,
+        receipt.content,
+        receipt.size,
+        receipt.form,
+        receipt.file,
+        receipt.first_line,
+        receipt.columns,
+    )
+
+
+def _identity(part: PartBody, body_digest: bytes, stamp: FileStamp | None) -> str:
+    """A digest of all that makes a part what it is: the bytes, how they are read, the state of a file referred to."""
+    described: tuple[object, ...] = (part.form, part.compression, part.file, part.first_line, part.columns)
+    try:
+        said = msgspec.json.encode(described if stamp is None else (*described, stamp))
     except (UnicodeEncodeError, OverflowError) as problem:
         raise BadRequest("the name of the file, its columns or its first line cannot be") from problem
     return hashlib.sha256(body_digest + said).hexdigest()

@@ -10,6 +10,7 @@ Compression = Literal["", "gzip", "zstd"]
 CSV = "text/csv"
 JSON = "application/json"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
+ARROW_FILE = "application/vnd.apache.arrow.file"
 PARQUET = "application/vnd.apache.parquet"
 NDJSON = "application/x-ndjson"
 REFERENCE = "application/vnd.cauce.reference+json"

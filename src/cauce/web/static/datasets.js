@@ -9,7 +9,7 @@ let known = null;
  * @typedef {{name: string, files: string[], delimiter: string}} TableFiles
  * @typedef {{name: string, question: string, columns: string[], tables: string[], chart: any}} Query
  * @typedef {{name: string, choices: string[], help: string}} Parameter
- * @typedef {{name: string, tables: TableFiles[], queries: Query[], parameters: Parameter[]}} Dataset
+ * @typedef {{name: string, tables: TableFiles[], queries: Query[], parameters: Parameter[], error: string}} Dataset
  */
 
 /** @param {AbortSignal} signal @returns {Promise<Dataset[]>} */

@@ -81,10 +81,13 @@ export class NewPage {
       if (!this.signal.aborted) replace(this.choices, h("p", {}, problem instanceof Problem ? problem.message : String(problem)));
       return;
     }
-    replace(this.choices, this.known.map((dataset, index) => h("label.choice", {},
-      h("input", { type: "radio", name: "dataset", value: dataset.name, checked: index === 0, onchange: () => this.choose(dataset) }),
-      h("span", {}, h("strong", {}, dataset.name), h("span.quiet", {}, plural(dataset.queries.length, "question"))))));
-    if (this.known.length) this.choose(this.known[0]);
+    const first = this.known.find((dataset) => !dataset.error);
+    replace(this.choices, this.known.map((dataset) => h("label.choice", {},
+      h("input", { type: "radio", name: "dataset", value: dataset.name, checked: dataset === first, disabled: Boolean(dataset.error),
+        onchange: () => this.choose(dataset) }),
+      h("span", {}, h("strong", {}, dataset.name),
+        h("span.quiet", {}, dataset.error ? `Unavailable: ${dataset.error}` : plural(dataset.queries.length, "question"))))));
+    if (first) this.choose(first);
   }
 
   /** @param {import("./datasets.js").Dataset} dataset */

@@ -1,5 +1,6 @@
 // Sends files as numbered parts: cut at records, a few at a time, each tried until it is held or refused. Parts that
-// the service holds already are not sent again, so the same files under the same id go on where they were.
+// the service holds with the same content are not sent again, so the same files under the same id go on where they
+// were. Other content is sent, and the service refuses it: an id stands for one input.
 
 import { jobPath, Problem, request, sendJson } from "./api.js";
 import { Cutter } from "./cut.js";
@@ -17,6 +18,7 @@ const MOST_WHOLE_BYTES = 60 * 2 ** 20;
 /**
  * @typedef {{body: Uint8Array | Blob, headers: Record<string, string>, weight: number}} Part
  * @typedef {(table: string, sent: number, parts: number) => void} Told
+ * @typedef {{part: number, content: string, file: string, first_line: number, columns: string}} Receipt
  */
 
 /** One upload of a job's tables. */
@@ -32,9 +34,7 @@ export class Upload {
   /** @param {string} table @param {import("./match.js").Given[]} files in their order @param {string} delimiter */
   async table(table, files, delimiter) {
     const path = `${jobPath(this.job)}/tables/${encodeURIComponent(table)}`;
-    const held = await (await this.patiently(() => request(path, { signal: this.signal }))).json();
-    const isHeld = (/** @type {number} */ seq) =>
-      held.ranges.some((/** @type {[number, number]} */ [first, last]) => first <= seq && seq <= last);
+    const held = await this.receipts(path);
     /** @type {Set<Promise<void>>} */
     const going = new Set();
     let seq = 0;
@@ -42,7 +42,7 @@ export class Upload {
     for await (const part of partsOf(files, delimiter)) {
       const number = seq++;
       const done = () => this.told(table, (sent += part.weight), number + 1);
-      if (isHeld(number)) done();
+      if (await isSame(held.get(number), part)) done();
       else {
         const one = this.put(`${path}/parts/${number}`, part).then(done).finally(() => going.delete(one));
         going.add(one);
@@ -51,7 +51,19 @@ export class Upload {
       this.signal.throwIfAborted();
     }
     await Promise.all(going);
-    if (held.complete === null) await this.patiently(() => sendJson("POST", `${path}/complete`, { parts: seq }));
+    await this.patiently(() => sendJson("POST", `${path}/complete`, { parts: seq }));
+  }
+
+  /** The receipts of the parts that the service holds, by number. @param {string} path of the table */
+  async receipts(path) {
+    /** @type {Map<number, Receipt>} */
+    const found = new Map();
+    for (let from = 0; from !== null; ) {
+      const page = await (await this.patiently(() => request(`${path}/parts?from=${from}`, { signal: this.signal }))).json();
+      for (const each of page.parts) found.set(each.part, each);
+      from = page.next;
+    }
+    return found;
   }
 
   /** @param {string} path @param {Part} part */
@@ -148,8 +160,28 @@ function unpacked(file, path) {
 
 /** The digest travels along where the browser can make one. @param {Uint8Array | Blob} body @returns {Promise<Record<string, string>>} */
 async function digest(body) {
-  if (!globalThis.crypto?.subtle) return {};
+  const made = await sha256(body);
+  return made ? { "Content-Digest": `sha-256=:${btoa(String.fromCharCode(...made))}:` } : {};
+}
+
+/** Null where the browser does not offer it: on pages that came over plain HTTP from another machine.
+ * @param {Uint8Array | Blob} body */
+async function sha256(body) {
+  if (!globalThis.crypto?.subtle) return null;
   const bytes = body instanceof Blob ? await body.arrayBuffer() : body;
-  const made = new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {any} */ (bytes)));
-  return { "Content-Digest": `sha-256=:${btoa(String.fromCharCode(...made))}:` };
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {any} */ (bytes)));
+}
+
+/** Whether the service is known to hold a part with this content. @param {Receipt | undefined} receipt @param {Part} part */
+async function isSame(receipt, part) {
+  if (!receipt?.content) return false;
+  const columns = part.headers["Cauce-Columns"];
+  const named = columns ? hex(await sha256(new TextEncoder().encode(decodeURIComponent(columns)))).slice(0, 16) : "";
+  return receipt.file === decodeURIComponent(part.headers["Cauce-File"]) && receipt.first_line === Number(part.headers["Cauce-First-Line"]) &&
+    receipt.columns === named && receipt.content === hex(await sha256(part.body));
+}
+
+/** @param {Uint8Array | null} bytes */
+function hex(bytes) {
+  return bytes ? [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("") : "none";
 }
