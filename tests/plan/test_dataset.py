@@ -26,7 +26,7 @@ def test_an_unknown_parameter_is_refused() -> None:
 
 
 def test_an_unknown_choice_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(UnknownName, match="kind cannot be 'grand'; it can be plain, fancy"):
+    with pytest.raises(UnknownName, match="unknown kind 'grand'; expected one of plain, fancy"):
         tiny.settle({"kind": "grand"})
 
 

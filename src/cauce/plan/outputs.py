@@ -10,6 +10,8 @@ from functools import cached_property
 
 import polars as pl
 
+from cauce.plan.arguments import whole_number
+
 DIGITS = 38
 """Of an exact number. A value of an answer that needs more is null."""
 
@@ -108,9 +110,11 @@ PLAIN = PlainOutput()
 
 def places(n: int) -> PlacesOutput:
     """An exact number printed with n decimals."""
+    whole_number("places: its number of decimals", n, 0, DIGITS - 1)
     return PlacesOutput(pl.Decimal(38, n), n)
 
 
 def scaled(n: int) -> PlacesOutput:
     """A whole count of 10**-n (cents for n = 2) printed with n decimals."""
+    whole_number("scaled: its number of decimals", n, 0, DIGITS - 1)
     return PlacesOutput(pl.Decimal(38, n), n, scaled=True)
