@@ -44,13 +44,19 @@ class UnknownName(UsageError):
 def unknown(what: str, name: str, known: Iterable[str], besides: str = "") -> UnknownName:
     """The error for a `what` that does not exist: suggests a similar name, and lists those that exist. `besides` is
     another kind of value that is accepted."""
-    from difflib import get_close_matches
-
     names = list(known)
     # A setting may be listed with its default value, as in jobs=1000.
-    similar = get_close_matches(name, [each.partition("=")[0] for each in names], 1)
+    hint = did_you_mean(name, [each.partition("=")[0] for each in names])
     expected = "; ".join(filter(None, [f"expected one of {', '.join(names)}" if names else "there are none", besides]))
-    return UnknownName(f"unknown {what} {name}; " + (f"did you mean {similar[0]}? " if similar else "") + expected)
+    return UnknownName(f"unknown {what} {name}{hint or ';'} {expected}")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, or nothing."""
+    from difflib import get_close_matches
+
+    similar = get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 class DataNotFound(UsageError):

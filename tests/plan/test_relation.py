@@ -38,7 +38,7 @@ def test_an_unknown_column_is_refused_with_the_ones_there_are(step: str) -> None
 
 
 def test_a_key_that_the_other_side_lacks_is_refused() -> None:
-    with pytest.raises(PlanError, match="no column id here; there are name, town"):
+    with pytest.raises(PlanError, match="no column id on the other side; it has name, town"):
         people.join(towns, on="id")
 
 

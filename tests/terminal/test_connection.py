@@ -73,7 +73,7 @@ def test_a_command_that_waits_reports_at_once_and_goes_on(command: tuple[str, ..
     terminal.wait_for(f"cannot reach {address}: connection refused; retrying for up to 120 s, Ctrl-C stops", ENOUGH_S)
     terminal.press(CTRL_C)
     session = terminal.end()
-    assert "goes on at the service" not in session.text
+    assert "continues at the service" not in session.text
     assert "Traceback" not in session.text
     assert session.on_main_screen
     if command[0] == "watch":
@@ -118,7 +118,7 @@ def test_a_submit_that_has_sent_all_leaves_the_job_at_the_service(fake: Fake, co
     until("the job is watched", lambda: fake.count("GET .*/events") > 0)
     terminal.press(CTRL_C)
     line = check(terminal.end(), 130)
-    assert line.startswith("note detached; all files are sent, and job j goes on at the service. To fetch an answer: ")
+    assert line.startswith("note detached; all files are sent, and job j continues at the service. To fetch an answer")
     assert f"cauce results j --gateway {fake.url}" in line
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import traceback
 from pathlib import Path
+from types import ModuleType
 
 from cauce.errors import PlanError, UnknownName, unknown
 from cauce.plan import Dataset
+from cauce.plan.mistakes import located
 
 BUILT_IN = ("books", "movies", "flights", "coffee")
 
@@ -22,31 +23,23 @@ def load(name: str) -> Dataset:
     path = Path(name)
     if not path.is_file():
         raise UnknownName(f"file {path} does not exist; a dataset of your own is one Python file")
-    spec = importlib.util.spec_from_file_location(f"cauce_dataset_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"cauce_dataset_{path.stem}", path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except PlanError as problem:
-        raise PlanError(f"{path}: {problem}") from problem
-    except (Exception, SystemExit) as problem:
-        raise PlanError(f"{path}{_line_in(path, problem)}: {type(problem).__name__}: {problem}") from problem
+    except (Exception, SystemExit) as problem:  # noqa: BLE001
+        raise located(problem, str(path.resolve())) from None
     return _dataset_of(module, name)
 
 
-def _line_in(path: Path, problem: BaseException) -> str:
-    """Where in the user's file it went wrong."""
-    if isinstance(problem, SyntaxError):
-        return f", line {problem.lineno}"
-    frames = [each for each in traceback.extract_tb(problem.__traceback__) if each.filename == str(path)]
-    return f", line {frames[-1].lineno}" if frames else ""
-
-
-def _dataset_of(module: object, name: str) -> Dataset:
+def _dataset_of(module: ModuleType, name: str) -> Dataset:
     dataset = getattr(module, "dataset", None)
     if not isinstance(dataset, Dataset):
-        raise PlanError(f"{name} declares no dataset: assign a Dataset to the name `dataset`")
+        others = [each for each, value in vars(module).items() if isinstance(value, Dataset)]
+        hint = f"; rename {others[0]} to dataset" if others else ""
+        raise PlanError(f"{name} declares no dataset: assign a Dataset to the name dataset{hint}")
     if dataset.source is None:
         dataset.source = Path(str(getattr(module, "__file__", name)))
     if not dataset.queries:

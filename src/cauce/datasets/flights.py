@@ -110,14 +110,14 @@ def q4() -> Relation:
     general = flights.filter(pl.col("fare").is_not_null()).agg(all_cents=total("fare"), all_flights=count("fare"))
     # A histogram of fares, so that one pass is enough: the mean is known only when all rows have been seen.
     fares = flights.group_by("origin", "destination", "fare").agg(flights=count())
-    above = fares.with_scalars(general).filter(
-        pl.col("fare").cast(pl.Int128) * pl.col("all_flights") > pl.col("all_cents")
-    )
+    # In 128 bits: a fare of 64 bits times a number of rows does not fit in 64.
+    wide = pl.col("fare").cast(pl.Int128)
+    above = fares.with_scalars(general).filter(wide * pl.col("all_flights") > pl.col("all_cents"))
     return (
-        above.select("origin", "destination", "fare", "flights", cents=pl.col("fare") * pl.col("flights"))
+        above.select("origin", "destination", "fare", "flights", cents=wide * pl.col("flights"))
         .group_by("origin", "destination")
         .agg(cents=total("cents"), flights=total("flights"), max_fare=greatest("fare"))
-        .with_columns(hundredths=pl.col("cents").cast(pl.Decimal(38, 0)) * 100)
+        .with_columns(hundredths=pl.col("cents") * 100)
         .with_columns(mean_fare=divided_half_even("hundredths", "flights"))
         .sort("origin", "destination")
     )

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 import polars as pl
 
-from cauce.errors import JobFailed
-from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts, one_zero
+from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts, interpolate, one_zero
 from cauce.operators.late import pick
 from cauce.operators.order import POSITION, sort_by
+from cauce.operators.wide_sum import is_wide, sums_fit, wide_means, wide_sums, wide_values
 
 ALL = "#all"
 """The key, one for all rows, of a group-by without keys; the frame given to `partial` must have it."""
@@ -56,7 +55,10 @@ class OfColumn(Aggregate):
 
 @dataclass(frozen=True)
 class Sum(OfColumn):
-    """The exact sum; of no values, zero. Floats give the exact sum rounded once."""
+    """The exact sum; of no values, zero; null where it needs more than 38 digits.
+
+    Integers give an Int128. Floats give the exact sum rounded once.
+    """
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,11 @@ def _count(name: str) -> str:
     return f"{name}#count"
 
 
+def _high(name: str) -> str:
+    """The column beside a wide sum that holds what is above its base (see wide_sum.py)."""
+    return f"{name}#high"
+
+
 def _is_float(frame: pl.DataFrame, column: str) -> bool:
     return frame.schema[column].is_float()
 
@@ -133,6 +140,7 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
     frame = _canonical(frame)
     expressions: list[pl.Expr] = []
     floats: list[tuple[str, str]] = []
+    wide: list[tuple[str, str]] = []
     for name, aggregate in aggregates.items():
         match aggregate:
             case Count(column=None):
@@ -142,9 +150,11 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
             case Sum(column) | Mean(column):
                 if _is_float(frame, column):
                     floats.append((name, column))
+                elif is_wide(frame.schema[column]):
+                    expressions += _wide_sum(frame, column, name, fits := sums_fit(frame, keys, column))
+                    wide += [] if fits else [(name, column)]
                 else:
-                    _check_size(frame, keys, column)
-                    expressions.append(_exact_sum(frame, column).alias(name))
+                    expressions.append(_whole_sum(frame, column).alias(name))
                 if isinstance(aggregate, Mean):
                     expressions.append(pl.col(column).count().cast(pl.Int64).alias(_count(name)))
             case Min(column):
@@ -163,7 +173,9 @@ def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) ->
     for name, column in floats:
         sums = _float_sums(frame, keys, column, name)
         grouped = grouped.join(sums, on=list(keys), how="left", maintain_order="left")
-    return pick(grouped, [*keys, *_partial_columns(aggregates)])
+    for name, column in wide:
+        grouped = _replace_sums(grouped, frame.select(*keys, pl.col(column).alias(name)), keys, name)
+    return pick(grouped, [*keys, *_partial_columns(aggregates, grouped)])
 
 
 def _canonical(frame: pl.DataFrame) -> pl.DataFrame:
@@ -172,10 +184,12 @@ def _canonical(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(one_zero(pl.col(name)).alias(name) for name in floats)
 
 
-def _partial_columns(aggregates: Aggregates) -> list[str]:
+def _partial_columns(aggregates: Aggregates, grouped: pl.DataFrame) -> list[str]:
     columns: list[str] = []
     for name, aggregate in aggregates.items():
         columns.append(name)
+        if _high(name) in grouped.columns:
+            columns.append(_high(name))
         if isinstance(aggregate, Mean):
             columns.append(_count(name))
         if isinstance(aggregate, First):
@@ -183,23 +197,30 @@ def _partial_columns(aggregates: Aggregates) -> list[str]:
     return columns
 
 
-def _exact_sum(frame: pl.DataFrame, column: str) -> pl.Expr:
-    dtype = frame.schema[column]
-    return (pl.col(column) if isinstance(dtype, pl.Decimal) else pl.col(column).cast(WHOLE)).sum()
+def _whole_sum(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """A sum of integers of up to 64 bits: in 64 bits where it cannot overflow, and always handed on in 128."""
+    values = frame.get_column(column).cast(pl.Int64, strict=False)
+    ends = (values.min(), values.max())
+    peak = max((abs(end) for end in ends if isinstance(end, int)), default=0)
+    if peak * frame.height < 2**63 and values.null_count() == frame.get_column(column).null_count():
+        return pl.col(column).cast(pl.Int64).sum().cast(WHOLE)
+    return pl.col(column).cast(WHOLE).sum()
 
 
-def _check_size(frame: pl.DataFrame, keys: Sequence[str], column: str) -> None:
-    """Polars adds decimals in 128 bits that wrap around: a sum that might is refused."""
+def _wide_sum(frame: pl.DataFrame, column: str, name: str, fits: bool) -> list[pl.Expr]:
+    """Both halves of a sum of 128-bit values; where it might not fit, in a form that `_replace_sums` replaces."""
     dtype = frame.schema[column]
-    if not isinstance(dtype, pl.Decimal) or frame.is_empty():
-        return
-    limit = 10.0 ** (38 - dtype.scale)
-    ends = [float(end) for end in (frame[column].min(), frame[column].max()) if isinstance(end, Decimal)]
-    if max((abs(end) for end in ends), default=0.0) * frame.height < limit:
-        return
-    sizes = frame.group_by(list(keys)).agg(pl.col(column).cast(pl.Float64).abs().sum())[column]
-    if (sizes >= 0.99 * limit).any():
-        raise JobFailed(f"the sum of {column} needs more than 38 digits: leave its largest values out")
+    low = pl.col(column).sum() if fits else pl.lit(0)
+    above = pl.col(_high(column)).sum() if _high(column) in frame.columns else pl.lit(0, dtype=pl.Int64)
+    kept = pl.Decimal(38, dtype.scale) if isinstance(dtype, pl.Decimal) else WHOLE
+    return [low.cast(kept).alias(name), above.alias(_high(name))]
+
+
+def _replace_sums(grouped: pl.DataFrame, values: pl.DataFrame, keys: Sequence[str], name: str) -> pl.DataFrame:
+    """The groups with the exact sums of `name`. `values` has the keys, the values and, where they are sums
+    themselves, their high halves."""
+    sums = wide_sums(values, keys, name, _high(name))
+    return grouped.drop(name, _high(name)).join(sums, on=list(keys), how="left", maintain_order="left")
 
 
 def _first(column: str, position: str, name: str) -> list[pl.Expr]:
@@ -242,13 +263,17 @@ def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
     """Partials of any number of batches, put one under the other, become one row for each group."""
     keys = keys or (ALL,)
     expressions: list[pl.Expr] = []
+    wide: list[str] = []
     for name, aggregate in aggregates.items():
         match aggregate:
             case Count():
                 expressions.append(pl.col(name).sum())
             case Sum() | Mean():
-                _check_size(frame, keys, name)
-                expressions.append(pl.col(name) if frame.schema[name] == pl.Binary else pl.col(name).sum())
+                if _high(name) in frame.columns:
+                    expressions += _wide_sum(frame, name, name, fits := sums_fit(frame, keys, name))
+                    wide += [] if fits else [name]
+                else:
+                    expressions.append(pl.col(name) if frame.schema[name] == pl.Binary else pl.col(name).sum())
                 if isinstance(aggregate, Mean):
                     expressions.append(pl.col(_count(name)).sum())
             case Min():
@@ -262,11 +287,13 @@ def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
             case _:
                 raise TypeError(f"{aggregate!r} has no merge")
     merged = _merge_groups(frame, keys, expressions)
+    for name in wide:
+        merged = _replace_sums(merged, frame.select(*keys, name, _high(name)), keys, name)
     for name in aggregates:
         if merged.schema[name] == pl.List(pl.Binary):
             totals = [FloatSum.merge(dumps).dump() for dumps in merged[name]]
             merged = merged.with_columns(pl.Series(name, totals, dtype=pl.Binary))
-    return merged
+    return pick(merged, [*keys, *_partial_columns(aggregates, merged)])
 
 
 def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> pl.DataFrame:
@@ -276,11 +303,12 @@ def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
     values: list[pl.Series] = [frame[key] for key in keys]
     for name, aggregate in aggregates.items():
         state = frame[name]
+        high = frame[_high(name)] if _high(name) in frame.columns else None
         match aggregate:
             case Sum():
-                value = _sum_value(state)
+                value = _sum_value(state, high)
             case Mean():
-                value = _mean_value(state, frame[_count(name)])
+                value = _mean_value(state, high, frame[_count(name)])
             case Quantile(q=q):
                 value = pl.Series(name, [_quantile(values_, q) for values_ in state], dtype=pl.Float64)
             case Collect():
@@ -299,6 +327,8 @@ def _of_nothing(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
         dtype = frame.schema[name]
         if isinstance(aggregate, Count | Sum | Mean):
             values[name] = pl.lit(FloatSum().dump()) if dtype == pl.Binary else pl.lit(0).cast(dtype)
+        if _high(name) in frame.columns:
+            values[_high(name)] = pl.lit(0, dtype=pl.Int64)
         if isinstance(aggregate, Quantile | Collect):
             values[name] = pl.lit([], dtype=dtype)
         if isinstance(aggregate, Mean):
@@ -307,25 +337,24 @@ def _of_nothing(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
     return nulls.with_columns(**values)
 
 
-def _sum_value(state: pl.Series) -> pl.Series:
+def _sum_value(state: pl.Series, high: pl.Series | None) -> pl.Series:
     if state.dtype == pl.Binary:
         return pl.Series([FloatSum.merge([dump]).value() for dump in state], dtype=pl.Float64)
-    if state.dtype != WHOLE:
-        return state
-    sums = state.cast(pl.Int64, strict=False)
-    if sums.null_count() > state.null_count():
-        raise JobFailed(f"a sum of {state.name} needs more than 64 bits: leave its largest values out")
-    return sums
+    return state if high is None else wide_values(state, high)
 
 
-def _mean_value(state: pl.Series, count: pl.Series) -> pl.Series:
+def _mean_value(state: pl.Series, high: pl.Series | None, count: pl.Series) -> pl.Series:
     if state.dtype != pl.Binary:
-        return divide(state, count)
-    means = [FloatSum.merge([dump]).value() / n if n else None for dump, n in zip(state, count, strict=True)]
+        return divide(state, count) if high is None else wide_means(state, high, count)
+    means = [FloatSum.merge([dump]).mean(n) for dump, n in zip(state, count, strict=True)]
     return pl.Series(means, dtype=pl.Float64)
 
 
 def _quantile(values: pl.Series | None, q: float) -> float | None:
     if values is None or values.is_empty():
         return None
-    return float(np.quantile(values.sort().to_numpy(), q))
+    ordered = values.sort().to_numpy()
+    # The distance between two floats of opposite signs may be beyond the largest float.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(np.quantile(ordered, q))
+    return found if np.isfinite(found) or not np.isfinite(ordered).all() else interpolate(ordered.tolist(), q)

@@ -6,7 +6,7 @@ Nothing here may round twice: a result is either exact or one rounding away from
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,8 +16,8 @@ import polars as pl
 FLOAT_UNIT_EXPONENT = 1074
 """Every finite float64 is a whole multiple of 2**-1074."""
 
-WHOLE = pl.Decimal(38, 0)
-"""What whole numbers are summed and divided in: 64 bits wrap around silently, this type raises."""
+WHOLE = pl.Int128()
+"""What whole numbers are summed and divided in: the sum of any number of 64-bit integers fits."""
 
 _ONE = 1 << FLOAT_UNIT_EXPONENT
 _SAFE = 2**53
@@ -114,6 +114,15 @@ def divide_half_even(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
     return pl.Series(numerator.name, rounded, dtype=WHOLE)
 
 
+def interpolate(ordered: Sequence[float], q: float) -> float:
+    """The quantile of ascending finite floats, in exact arithmetic and rounded once."""
+    place = (len(ordered) - 1) * q
+    below = math.floor(place)
+    low, high = Fraction(ordered[below]), Fraction(ordered[min(below + 1, len(ordered) - 1)])
+    value = low + (high - low) * Fraction(place - below)
+    return value.numerator / value.denominator
+
+
 class FloatSum:
     """An exact sum of floats as one big integer of 2**-1074, with flags for nan and the infinities."""
 
@@ -147,6 +156,13 @@ class FloatSum:
             return self.units / _ONE
         except OverflowError:
             return math.inf if self.units > 0 else -math.inf
+
+    def mean(self, count: int) -> float | None:
+        """The sum as a float divided by a count; where the sum is beyond the largest float, the exact quotient."""
+        if not count:
+            return None
+        total = self.value()
+        return self.units / (count * _ONE) if math.isinf(total) and not self.flags else total / count
 
 
 def float_parts(values: pl.Series) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """What a dataset is declared with: tables, kinds of cell, relations, aggregates, outputs."""
 
-from cauce.operators.order import POSITION, desc, ratio
+from cauce.operators.order import POSITION
 from cauce.plan.dataset import Dataset, Parameter
-from cauce.plan.expressions import divided, divided_half_even
+from cauce.plan.expressions import desc, divided, divided_half_even, ratio
 from cauce.plan.outputs import DATE, FLOAT, INTEGER, PLAIN, TEXT, TEXTS, places, scaled
 from cauce.plan.relation import (
     Relation,

@@ -8,12 +8,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cauce.errors import PlanError
+from cauce.errors import PlanError, did_you_mean
 from cauce.errors import unknown as unknown_name
+from cauce.plan.arguments import checked, instance, listed, shown_value, text, whole_number
+from cauce.plan.isolation import isolated
+from cauce.plan.mistakes import located, place
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Plan
 from cauce.plan.planner import PlannedQuery, make_plan
-from cauce.plan.relation import Relation, Table, check_name
+from cauce.plan.relation import Grouped, Relation, Table
+from cauce.plan.schema import schema_of
+from cauce.plan.table_arguments import check_name
+from cauce.plan.type_checks import Misplaced, check_types, fitted_outputs
+
+_OUTPUTS = "TEXT, INTEGER, FLOAT, DATE, TEXTS, PLAIN, places(n) or scaled(n)"
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,14 @@ class Parameter:
     choices: tuple[str, ...]
     help: str = ""
 
+    def __post_init__(self) -> None:
+        text("Parameter: name", self.name, "year")
+        choices: object = self.choices
+        if isinstance(choices, str) or not isinstance(choices, Collection) or not choices:
+            raise PlanError(f'parameter {self.name}: choices must be texts, such as ("2024", "2025")')
+        for each in self.choices:
+            text(f"parameter {self.name}: a choice", each, "2024")
+
 
 @dataclass(frozen=True)
 class Query:
@@ -33,6 +49,14 @@ class Query:
     question: str
     columns: Mapping[str, Output]
     declare: Callable[..., Relation]
+
+    @property
+    def file(self) -> str:
+        return self.declare.__code__.co_filename
+
+    @property
+    def place(self) -> str:
+        return place(self.file, self.declare.__code__.co_firstlineno)
 
 
 @dataclass
@@ -45,12 +69,29 @@ class Dataset:
     source: Path | None = None
     queries: dict[str, Query] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        check_name("dataset", self.name)
+        tables: object = self.tables
+        if not isinstance(tables, Collection):
+            raise PlanError(f"dataset {self.name}: tables must be several in brackets, such as (orders,)")
+        for each in self.tables:
+            instance(f"dataset {self.name}: a table", each, Table, 'a Table(...), such as Table("orders", ...)')
+        names = [table.spec.name for table in self.tables]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise PlanError(f"dataset {self.name} has two tables named {listed(twice)}")
+        for parameter in self.parameters:
+            instance(f"dataset {self.name}: a parameter", parameter, Parameter, "a Parameter(...)")
+        self.source = None if self.source is None else Path(self.source)
+
+    @checked
     def query(self, **columns: Output) -> Callable[[Callable[..., Relation]], Callable[..., Relation]]:
         """Declares the decorated function as a query with these columns; its docstring is the question."""
 
         def add(declare: Callable[..., Relation]) -> Callable[..., Relation]:
             name = declare.__name__
             check_name("query", name)
+            _check_outputs(name, columns)
             if name in self.queries:
                 raise PlanError(f"dataset {self.name} declares {name} twice")
             question = " ".join((inspect.getdoc(declare) or "").split())
@@ -92,18 +133,64 @@ class Dataset:
         parameters: Mapping[str, str] | None = None,
         partitions: int = 2,
     ) -> Plan:
+        whole_number("partitions", partitions, 1)
         settled = self.settle(parameters)
-        planned = []
-        for query in self.choose(queries):
-            takes = inspect.signature(query.declare).parameters
-            unknown = [name for name in takes if name not in settled]
-            if unknown:
-                raise PlanError(
-                    f"{self.name}.{query.name} takes {', '.join(unknown)}, which is no parameter of {self.name}"
-                )
-            try:
-                relation = query.declare(**{name: value for name, value in settled.items() if name in takes})
-            except PlanError as problem:
-                raise PlanError(f"{self.name}.{query.name}: {problem}") from problem
-            planned.append(PlannedQuery(query.name, relation, query.columns))
+        chosen = self.choose(queries)
+        relations = [self._declared(query, settled) for query in chosen]
+        columns = isolated(
+            lambda: [self._outputs(query, relation) for query, relation in zip(chosen, relations, strict=True)]
+        )
+        planned = [
+            PlannedQuery(query.name, relation, outputs, self._prefix(query))
+            for query, relation, outputs in zip(chosen, relations, columns, strict=True)
+        ]
         return make_plan(self.name, planned, partitions, salt=f"{self.version} {sorted(settled.items())}")
+
+    def _prefix(self, query: Query) -> str:
+        """What errors of a query begin with: its place in the file, and its name."""
+        return f"{query.place}: {self.name}.{query.name}: "
+
+    def _declared(self, query: Query, settled: Mapping[str, str]) -> Relation:
+        """The relation that a query's function returns."""
+        takes = inspect.signature(query.declare).parameters
+        unknown = [name for name in takes if name not in settled]
+        if unknown:
+            hint = did_you_mean(unknown[0], settled)
+            what = "which is no parameter of the dataset; declare it with Dataset(..., parameters=(Parameter(...),))"
+            raise PlanError(f"{self._prefix(query)}the function takes {listed(unknown)}, {what}{hint}")
+        try:
+            relation = query.declare(**{name: value for name, value in settled.items() if name in takes})
+        except Exception as problem:  # noqa: BLE001
+            raise located(problem, query.file, f"{self.name}.{query.name}") from None
+        _check_returned(self._prefix(query), relation)
+        return relation
+
+    def _outputs(self, query: Query, relation: Relation) -> dict[str, Output]:
+        """The outputs of a query, fitted to the types of its columns, which are checked."""
+        try:
+            check_types(relation.node)
+            return fitted_outputs(schema_of(relation.node), query.columns)
+        except Misplaced as problem:
+            raise PlanError(f"{problem.place}: {self.name}.{query.name}: {problem}") from None
+        except PlanError as problem:
+            raise PlanError(f"{self._prefix(query)}{problem}") from None
+
+
+def _check_outputs(query: str, columns: Mapping[str, object]) -> None:
+    if not columns:
+        raise PlanError(f"query {query} declares no columns; write @dataset.query(title=TEXT, n=INTEGER)")
+    for name, output in columns.items():
+        if callable(output) and getattr(output, "__name__", "") in ("places", "scaled"):
+            raise PlanError(f"query {query}: {name} needs a number of decimals; write {name}=places(2)")
+        if not isinstance(output, Output):
+            raise PlanError(f"query {query}: {name}={shown_value(output)} is not an output; expected {_OUTPUTS}")
+
+
+def _check_returned(prefix: str, relation: object) -> None:
+    if relation is None:
+        raise PlanError(f"{prefix}the function returns nothing; end it with return and a relation")
+    if isinstance(relation, Grouped):
+        raise PlanError(f"{prefix}the function returns a group_by without aggregates; add .agg(n=count())")
+    if not isinstance(relation, Relation):
+        kind = type(relation).__name__
+        raise PlanError(f"{prefix}the function returns a {kind}, not a relation; start from a table of the dataset")

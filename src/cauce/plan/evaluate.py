@@ -103,7 +103,9 @@ class Evaluator:
                 return attach_scalars(self.rows(left), self.frame(right))
             case nodes.Concat(first, second):
                 columns = node.names
-                return Late(pl.concat([self.rows(first).frame(columns), self.rows(second).frame(columns)]))
+                sides = [self.rows(first).frame(columns), self.rows(second).frame(columns)]
+                # Integers of different width, such as a count and a sum, become the wider type.
+                return Late(pl.concat(sides, how="vertical_relaxed"))
             case _:
                 return self._compute_wide(node)
 

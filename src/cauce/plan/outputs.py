@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context
 from decimal import Decimal as PyDecimal
+from functools import cached_property
 
 import polars as pl
 
-_WIDE = Context(prec=60)
+from cauce.plan.arguments import whole_number
+
+DIGITS = 38
+"""Of an exact number. A value of an answer that needs more is null."""
+
+_WIDE = Context(prec=420)
+"""Enough for the digits of the largest float and all decimals of an output."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +26,8 @@ class Output:
     dtype: pl.DataType
 
     def shape(self, values: pl.Series) -> pl.Series:
-        return values.cast(self.dtype)
+        # Integers of 128 bits have some values of more than 38 digits.
+        return values.cast(self.dtype, strict=values.dtype != pl.Int128)
 
     def text(self, values: pl.Series) -> pl.Series:
         return values.cast(pl.String)
@@ -54,16 +63,22 @@ class PlacesOutput(Output):
     scaled: bool = False
 
     def shape(self, values: pl.Series) -> pl.Series:
-        unit = PyDecimal(1).scaleb(-self.places)
-        made: list[PyDecimal | None] = []
-        for value in values:
-            if value is None:
-                made.append(None)
-            elif self.scaled:
-                made.append(PyDecimal(value).scaleb(-self.places, _WIDE))
-            else:
-                made.append(PyDecimal(value).quantize(unit, ROUND_HALF_EVEN, _WIDE))
-        return pl.Series(values.name, made, dtype=self.dtype)
+        return pl.Series(values.name, map(self._fitted, values), dtype=self.dtype)
+
+    def _fitted(self, value: PyDecimal | float | None) -> PyDecimal | None:
+        """The value with its decimals; null where it is no number or needs more than 38 digits."""
+        if value is None or not math.isfinite(value):
+            return None
+        exact = PyDecimal(value)
+        if self.scaled:
+            made = exact.scaleb(-self.places, _WIDE)
+        else:
+            made = exact.quantize(PyDecimal(1).scaleb(-self.places), ROUND_HALF_EVEN, _WIDE)
+        return made if made.copy_abs() < self._limit else None
+
+    @cached_property
+    def _limit(self) -> PyDecimal:
+        return PyDecimal(10).scaleb(DIGITS - self.places - 1)
 
 
 @dataclass(frozen=True)
@@ -72,6 +87,12 @@ class PlainOutput(Output):
 
     dtype: pl.DataType = field(default_factory=lambda: pl.Decimal(38, 18))
 
+    def shape(self, values: pl.Series) -> pl.Series:
+        if values.dtype.is_float():
+            fits = values.is_finite() & (values.abs() < 1e20)
+            values = values.set(~fits, None)
+        return values.cast(self.dtype, strict=False)
+
     def text(self, values: pl.Series) -> pl.Series:
         digits = values.cast(self.dtype).cast(pl.String)
         return digits.str.strip_chars_end("0").str.strip_suffix(".")
@@ -79,6 +100,8 @@ class PlainOutput(Output):
 
 TEXT = Output(pl.String())
 INTEGER = Output(pl.Int64())
+WIDE_INTEGER = Output(pl.Decimal(38, 0))
+"""What INTEGER becomes for a column that may exceed 64 bits, such as a sum."""
 DATE = Output(pl.Date())
 FLOAT = FloatOutput()
 TEXTS = ListOutput()
@@ -87,9 +110,11 @@ PLAIN = PlainOutput()
 
 def places(n: int) -> PlacesOutput:
     """An exact number printed with n decimals."""
+    whole_number("places: its number of decimals", n, 0, DIGITS - 1)
     return PlacesOutput(pl.Decimal(38, n), n)
 
 
 def scaled(n: int) -> PlacesOutput:
     """A whole count of 10**-n (cents for n = 2) printed with n decimals."""
+    whole_number("scaled: its number of decimals", n, 0, DIGITS - 1)
     return PlacesOutput(pl.Decimal(38, n), n, scaled=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from cauce import __version__
-from cauce.errors import PlanError
+from cauce.errors import PlanError, did_you_mean
 from cauce.operators.order import POSITION
 from cauce.plan import nodes
 from cauce.plan.fuse import fuse_folds, in_order, merge_passes
@@ -54,13 +54,18 @@ class PlannedQuery:
     name: str
     relation: Relation
     columns: Mapping[str, Output]
+    prefix: str = ""
+    """What the message of an error of this query begins with."""
 
 
 def make_plan(dataset: str, queries: list[PlannedQuery], partitions: int, salt: str = "") -> Plan:
     """`salt` is what else decides the answers (the dataset's own source): it goes into the digest."""
     lowering = _Lowering(partitions)
     for query in queries:
-        lowering.add_query(query)
+        try:
+            lowering.add_query(query)
+        except PlanError as problem:
+            raise PlanError(f"{query.prefix}{problem}") from None
     stages = in_order(fuse_folds(merge_passes(lowering.stages())))
     plan = Plan(dataset, "", tuple(_with_rejects(stages)), partitions)
     return replace(plan, digest=_digest(plan, salt))
@@ -84,7 +89,10 @@ class _Lowering:
         reads = frozenset(query.columns).union(*(key.columns for key in by if not in_input_order))
         unknown = sorted(reads - set(body.names) - {POSITION})
         if unknown:
-            raise PlanError(f"{query.name} has no column {', '.join(unknown)} to show or to sort by")
+            there = ", ".join(sorted(body.names))
+            hint = did_you_mean(unknown[0], body.names)
+            missing = ", ".join(unknown)
+            raise PlanError(f"{query.name} has no column {missing} to show or to sort by; there are {there}{hint}")
         placed = self._place(place_groups(prune(body, reads)))
         columns = tuple(sorted(reads))
         edge = self._send(placed, "ordered" if in_input_order else "gather", (), columns)

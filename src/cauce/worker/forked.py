@@ -9,33 +9,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
+
+from cauce.plan.isolation import may_fork
+
+__all__ = ["Forked", "may_fork"]
 
 _POLL_S = 0.005
-
-
-_AT_LOADING = {"jemalloc_bg_thd", "polars-ooc-clea"}
-"""Threads that the libraries start when they are loaded, as the kernel names them. They know of forks; a nursery has
-them too, and forks all the same."""
-
-
-def may_fork() -> bool:
-    """Whether this process has no thread but its first and those that came with the libraries.
-
-    What another one held at a fork would never be let go in the child: a library that has been used, Polars before
-    all, would wait for its own threads for ever.
-    """
-    tasks = Path("/proc/self/task")
-    if not tasks.is_dir() or threading.active_count() > 1:
-        return False
-    try:
-        others = [task for task in tasks.iterdir() if task.name != str(os.getpid())]
-        return all((task / "comm").read_text().strip() in _AT_LOADING for task in others)
-    except OSError:
-        return False
 
 
 class Forked:
