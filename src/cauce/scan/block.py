@@ -14,7 +14,7 @@ import polars as pl
 
 from cauce.scan.cells import Parsed, parse, parse_series
 from cauce.scan.gather import gather_bytes, gather_text, present
-from cauce.scan.kinds import FieldList, Kind, Text, TextList
+from cauce.scan.kinds import Kind, Text
 from cauce.scan.located import Located, line_of, locate
 from cauce.scan.lookup import UNSURE, Numbers, TextSet
 from cauce.scan.tables import Column, TableSpec
@@ -185,8 +185,8 @@ class CsvBlock(Block):
         found = self._located
         kind: Kind = self.spec.columns[name].kind
         start, length, escaped = found.start[at], found.length[at], found.escaped[at]
-        # A doubled quote spoils a number or a date as it stands, but is part of a list's text.
-        if self._null or (isinstance(kind, TextList | FieldList) and escaped.any()):
+        # A doubled quote spoils a number or a date as it stands, but is part of the text of a list or of JSON.
+        if self._null or (kind.holds_quotes and escaped.any()):
             data, offsets = gather_bytes(self._buffer, start, length, escaped, null_text=self._null)
             return parse(kind, data, offsets[:-1], np.diff(offsets).astype(np.int32))
         return parse(kind, self._buffer, start, length)
