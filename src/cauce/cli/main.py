@@ -17,7 +17,7 @@ from cauce.cli.chaos import app as chaos_app
 from cauce.cli.cluster import register as register_cluster
 from cauce.cli.crash import crashed
 from cauce.cli.deploy import app as deploy_app
-from cauce.cli.options import FabricOption
+from cauce.cli.options import FabricOption, MaxRejectsOption
 from cauce.cli.output import fail, warn
 from cauce.cli.serve import register as register_serve
 from cauce.cli.service import register as register_service
@@ -98,6 +98,7 @@ def run(
     ] = True,
     attempts: Annotated[int, typer.Option(help="deaths of workers on one part before the job is given up", min=1)] = 3,
     fabric: FabricOption = "",
+    max_rejects: MaxRejectsOption = "",
 ) -> None:
     """Answer queries over the files in a folder. Run again after a kill, it goes on where it was."""
     from cauce.cli.run import run_command
@@ -118,6 +119,7 @@ def run(
         journal,
         attempts,
         fabric,
+        max_rejects,
     )
 
 

@@ -15,3 +15,11 @@ FabricOption = Annotated[
         show_default=False,
     ),
 ]
+MaxRejectsOption = Annotated[
+    str,
+    typer.Option(
+        help="fail, without answers, if more rows than this are rejected: of all tables (100), or of any table (5%)",
+        metavar="N|P%",
+        show_default=False,
+    ),
+]

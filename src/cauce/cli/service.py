@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cauce.cli.options import MaxRejectsOption
+
 Gateways = Annotated[
     list[str] | None,
     typer.Option("--gateway", help="address of a gateway; several may be given", metavar="URL", envvar="CAUCE_GATEWAY"),
@@ -35,11 +37,28 @@ def submit(
     token: Token = "",
     ca: Ca = "",
     json: Json = False,
+    max_rejects: MaxRejectsOption = "",
 ) -> None:
     """Send a dataset's files to the service and fetch the answers. Ctrl-C detaches; the job goes on."""
     from cauce.cli.submit import Submit
 
-    Submit(dataset, data, queries, gateway, job, out, format, wait, compress, sentiment, param, token, ca, json).run()
+    Submit(
+        dataset,
+        data,
+        queries,
+        gateway,
+        job,
+        out,
+        format,
+        wait,
+        compress,
+        sentiment,
+        param,
+        token,
+        ca,
+        json,
+        max_rejects,
+    ).run()
 
 
 def jobs(gateway: Gateways = None, token: Token = "", ca: Ca = "", json: Json = False) -> None:

@@ -13,8 +13,9 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.scan.cells import Parsed, parse, parse_series
+from cauce.scan.diagnosis import reasons
 from cauce.scan.gather import gather_bytes, gather_text, present
-from cauce.scan.kinds import Kind, Text
+from cauce.scan.kinds import Json, Kind, Text
 from cauce.scan.located import Located, line_of, locate
 from cauce.scan.lookup import UNSURE, Numbers, TextSet
 from cauce.scan.tables import Column, TableSpec
@@ -116,13 +117,16 @@ class Block:
         return self._present
 
     def _cell_rejects(self, name: str, column: Column, bad: Rows) -> pl.DataFrame:
+        # A path into JSON is only found in the whole cell.
+        whole = isinstance(column.kind, Json)
+        raws = [self._raw(name, int(row), whole) for row in bad]
         return pl.DataFrame(
             {
                 "file": [self.file] * len(bad),
                 "line": self._lines(bad),
                 "column": [column.header] * len(bad),
-                "reason": [column.kind.reason] * len(bad),
-                "raw": [self._raw(name, int(row))[:RAW_CHARACTERS] for row in bad],
+                "reason": reasons(column.kind, raws),
+                "raw": [raw[:RAW_CHARACTERS] for raw in raws],
             },
             schema=REJECT_SCHEMA,
         )
@@ -141,7 +145,8 @@ class Block:
     def _lines(self, rows: Rows) -> list[int]:
         raise NotImplementedError
 
-    def _raw(self, name: str, row: int) -> str:
+    def _raw(self, name: str, row: int, whole: bool) -> str:
+        """A cell as text, at least so much of it as a reject shows."""
         raise NotImplementedError
 
     def _record_rejects(self) -> list[pl.DataFrame]:
@@ -217,10 +222,11 @@ class CsvBlock(Block):
         lines: list[int] = line_of(self._buffer, self._located.record_start[rows], self._first_line).tolist()
         return lines
 
-    def _raw(self, name: str, row: int) -> str:
+    def _raw(self, name: str, row: int, whole: bool) -> str:
         at = self._slot[name]
         start = int(self._located.start[at][row])
-        cell = self._bytes(start, start + int(self._located.length[at][row]))
+        end = start + int(self._located.length[at][row])
+        cell = self._buffer[start:end].tobytes() if whole else self._bytes(start, end)
         return (cell.replace(b'""', b'"') if self._located.escaped[at][row] else cell).decode("utf-8", "replace")
 
     def _bytes(self, start: int, end: int) -> bytes:
@@ -297,5 +303,5 @@ class FrameBlock(Block):
         lines: list[int] = (rows + self._first_line).tolist()
         return lines
 
-    def _raw(self, name: str, row: int) -> str:
+    def _raw(self, name: str, row: int, whole: bool) -> str:
         return str(self._series(name)[row])
