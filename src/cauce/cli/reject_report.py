@@ -23,31 +23,42 @@ _BATCH_ROWS = 10_000
 
 def report_rejects(summary: RejectSummary, kept_in: Path) -> None:
     """On standard error: a line of counts, the most frequent reasons, and the warnings last, where they are seen."""
-    from rich.text import Text
-
     if not summary:
         return
-    console = error_console()
     warn(f"rejected {summary.sentence()}, all listed in {kept_in}")
     groups = list(summary.groups())
     for table, group in groups[:MOST_SHOWN]:
-        for line in _lines(table, group):
-            console.print(Text(line), soft_wrap=True)
+        first, *others = _lines(table, group)
+        _print(first, 2)
+        for line in others:
+            _print(line, 4)
     if len(groups) > MOST_SHOWN:
-        console.print(Text(f"  and {len(groups) - MOST_SHOWN:,} more reasons"), soft_wrap=True)
+        _print(f"and {len(groups) - MOST_SHOWN:,} more reasons", 2)
     for warning in summary.warnings():
-        console.print(Text(f"warning {warning}", style="bold yellow"), soft_wrap=True)
+        _print(f"warning {warning}", 0, "bold yellow")
+
+
+def _print(line: str, indent: int, style: str = "") -> None:
+    """A terminal gets lines that are broken between words, everything else one line."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = error_console()
+    if console.is_terminal:
+        console.print(Padding(Text(line, style), (0, 0, 0, indent), expand=False))
+    else:
+        console.print(Text(" " * indent + line, style), soft_wrap=True)
 
 
 def _lines(table: TableRejects, group: RejectGroup) -> Iterator[str]:
     counted = f"{group.cells:,} {'record' if group.column is None else 'cell'}{'s' * (group.cells != 1)}"
     where = table.spec.name if group.column is None else f"{table.spec.name}, column {group.column}"
-    yield f"  {where}: {counted}: {group.reason}"
+    yield f"{where}: {counted}: {group.reason}"
     raw = group.raw if len(group.raw) <= _RAW_SHOWN else group.raw[:_RAW_SHOWN] + "…"
-    yield f"    such as {group.file} line {group.line}: {raw!r}"
+    yield f"such as {group.file} line {group.line}: {raw!r}"
     remedy = table.remedy(group)
     if remedy:
-        yield f"    {remedy}"
+        yield remedy
 
 
 def summary_of_file(

@@ -26,8 +26,8 @@ from cauce.scan.kinds import (
     ZonedTimestamp,
 )
 
-HAS_OFFSET = "a time with an offset, in a column of times without a zone"
-HAS_NO_OFFSET = "a time without an offset, in a column of times with a zone"
+HAS_OFFSET = "a time with an offset"
+HAS_NO_OFFSET = "a time without an offset"
 
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %-I:%M %p", " %-I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%-d/%-m/%Y", "%-m/%-d/%Y", "%-d.%-m.%Y", "%-d-%-m-%Y", "%-d-%b-%Y", "%Y%m%d")

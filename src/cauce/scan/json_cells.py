@@ -64,23 +64,27 @@ def _text_at(cell: bytes, kind: Json) -> str | None:
     if not kind.steps:
         _VALUE.decode(cell)
         return text
-    value: msgspec.Raw | None = _VALUE.decode(cell)
+    value: bytes | msgspec.Raw | None = cell
     for step in kind.steps:
-        value = None if value is None else _member(value, step)
+        value = _member(value, step)
+        if value is None:
+            return None
     return cell_text(value, kind.kind)
 
 
-def _member(value: msgspec.Raw, step: str | int) -> msgspec.Raw | None:
-    first = bytes(value).lstrip(_SPACE)[:1]
-    if isinstance(step, str):
-        return _OBJECT.decode(value).get(step) if first == b"{" else None
-    if first != b"[":
+def _member(value: bytes | msgspec.Raw, step: str | int) -> msgspec.Raw | None:
+    try:
+        if isinstance(step, str):
+            return _OBJECT.decode(value).get(step)
+        elements = _ARRAY.decode(value)
+    except msgspec.ValidationError:
+        # Something else than an object or array. What follows its beginning has not been read, and may be invalid.
+        _VALUE.decode(value)
         return None
-    elements = _ARRAY.decode(value)
     return elements[step] if step < len(elements) else None
 
 
-def cell_text(value: msgspec.Raw | None, kind: Kind) -> str | None:
+def cell_text(value: bytes | msgspec.Raw | None, kind: Kind) -> str | None:
     """A JSON value as the text of a cell of this kind; None for null and where there is no value."""
     if value is None:
         return None

@@ -145,11 +145,9 @@ class RejectSummary:
 
     def frame(self) -> pl.DataFrame:
         rows = [
-            (table.spec.name, group.column, group.reason, group.cells)
-            + (group.file, group.line, group.raw, table.remedy(group))
-            for table, group in self.groups()
+            {"table": table.spec.name, "remedy": table.remedy(group), **vars(group)} for table, group in self.groups()
         ]
-        return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+        return pl.DataFrame(rows, schema=SUMMARY_SCHEMA)
 
     def sentence(self) -> str:
         """How much could not be read: ``200,090 cells in 199,811 rows and 3 records``."""
@@ -164,7 +162,7 @@ class RejectSummary:
         """A sentence for each table of which more than half was rejected."""
         return [
             f"more than half of {each.spec.name} was rejected ({percent(each.share)} of its "
-            f"{_counted(each.rows + each.records, 'row')}): the answers leave these rows out"
+            f"{_counted(each.rows + each.records, 'row')}): answers that use the rejected cells leave these rows out"
             for each in self.tables.values()
             if each.share > Fraction(1, 2)
         ]
