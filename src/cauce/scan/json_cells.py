@@ -64,11 +64,12 @@ def _text_at(cell: bytes, kind: Json) -> str | None:
     if not kind.steps:
         _VALUE.decode(cell)
         return text
-    value: bytes | msgspec.Raw | None = cell
+    value: bytes | msgspec.Raw = cell
     for step in kind.steps:
-        value = _member(value, step)
-        if value is None:
+        member = _member(value, step)
+        if member is None:
             return None
+        value = member
     return cell_text(value, kind.kind)
 
 

@@ -94,7 +94,7 @@ class Boolean(Kind):
     """``true``/``false``, ``t``/``f``, ``yes``/``no``, ``y``/``n`` or ``1``/``0``, in any case."""
 
     dtype = pl.Boolean()
-    reason = "not a boolean (true or false, yes or no, 1 or 0)"
+    reason = "not a boolean (true/false, yes/no, 1/0)"
 
 
 @dataclass(frozen=True)
