@@ -15,6 +15,7 @@ import polars as pl
 from cauce.scan.cells import Parsed, parse, parse_series
 from cauce.scan.diagnosis import reasons
 from cauce.scan.gather import gather_bytes, gather_text, present
+from cauce.scan.json_cells import encoded
 from cauce.scan.kinds import Json, Kind, Text
 from cauce.scan.located import Located, line_of, locate
 from cauce.scan.lookup import UNSURE, Numbers, TextSet
@@ -93,21 +94,18 @@ class Block:
     def rejects(self, columns: frozenset[str]) -> pl.DataFrame:
         """Records that could not be cut, and unreadable cells of these columns, by line and column."""
         found = [*self._record_rejects()]
-        for name in columns:
+        for name in sorted(columns, key=lambda each: (self.spec.columns[each].again, each)):
             column = self.spec.columns[name]
-            if isinstance(column.kind, Text) or self._told_by_another(column, columns):
+            if isinstance(column.kind, Text):
                 continue
             bad = np.flatnonzero(self.parsed(name).bad)
             if len(bad):
                 found.append(self._cell_rejects(name, column, bad))
         if not found:
             return pl.DataFrame(schema=REJECT_SCHEMA)
-        return pl.concat(found).sort("line", "column", nulls_last=True)
-
-    def _told_by_another(self, column: Column, columns: frozenset[str]) -> bool:
-        """Whether the same cells are reported already, under the column that they are read for first."""
-        others = (self.spec.columns[name] for name in columns)
-        return column.again and any(each.header == column.header and not each.again for each in others)
+        # A cell that several columns read is reported once, by the first of them.
+        once = pl.concat(found).unique(["line", "column"], keep="first", maintain_order=True)
+        return once.sort("line", "column", nulls_last=True)
 
     def _required(self) -> Mask:
         if self._present is None:
@@ -304,4 +302,6 @@ class FrameBlock(Block):
         return lines
 
     def _raw(self, name: str, row: int, whole: bool) -> str:
-        return str(self._series(name)[row])
+        value = self._series(name)[row]
+        # JSON is shown as JSON, also where it came as a nested value.
+        return (encoded(value) or b"").decode() if isinstance(value, dict) else str(value)

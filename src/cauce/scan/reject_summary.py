@@ -13,7 +13,7 @@ from fractions import Fraction
 import polars as pl
 
 from cauce.errors import TooManyRejects, UsageError
-from cauce.scan.diagnosis import remedy
+from cauce.scan.diagnosis import reasons, remedy
 from cauce.scan.tables import TableSpec
 
 MOST_GROUPS = 200
@@ -106,9 +106,9 @@ class TableRejects:
         """What to change in the dataset so that cells like the example are read; empty if only a few are rejected."""
         if Fraction(group.cells, max(self.rows, 1)) < REMEDY_SHARE:
             return ""
-        columns = [each for each in self.spec.columns.values() if each.header == group.column]
-        columns.sort(key=lambda each: each.again)
-        return remedy(columns[0].kind, group.raw) if columns else ""
+        kinds = [each.kind for each in self.spec.columns.values() if each.header == group.column]
+        guilty = [kind for kind in kinds if reasons(kind, [group.raw]) == [group.reason]]
+        return remedy(guilty[0], group.raw) if guilty else ""
 
 
 class RejectSummary:
