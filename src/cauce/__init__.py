@@ -20,9 +20,13 @@ def run(
     queries: Collection[str] | None = None,
     *,
     partitions: int | None = None,
+    max_rejects: int | str | None = None,
     **parameters: str,
 ) -> Answers:
     """Answers of a built-in dataset, or of one declared in a Python file, over the files in a folder.
+
+    With `max_rejects`, a number of rows in all tables (100) or a share of each table ("5%"), a run that rejects more
+    raises TooManyRejects.
 
     >>> cauce.run("books", "data/")["q3"]
     """
@@ -30,11 +34,17 @@ def run(
     import os
 
     from cauce.datasets import load
+    from cauce.scan.reject_summary import RejectLimit
     from cauce.worker.job import prepare
     from cauce.worker.run import run_for_answers
 
+    limit = RejectLimit.parse(max_rejects)
     cores = os.cpu_count() or 1
-    return run_for_answers(prepare(load(dataset), Path(data), queries, parameters, partitions or cores), cores)
+    prepared = prepare(load(dataset), Path(data), queries, parameters, partitions or cores)
+    answers = run_for_answers(prepared, cores)
+    if limit is not None:
+        limit.check(answers.summary)
+    return answers
 
 
 def connect(urls: str | Sequence[str], token: str | None = None, *, ca: str | None = None) -> Service:

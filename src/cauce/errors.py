@@ -7,7 +7,8 @@ CauceError                 code
 │   ├── WrongColumns       wrong-columns a file lacks columns that a query needs
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
 ├── JobFailed              job-failed   the work started and could not be finished; exit code 1
-│   └── Conflict           conflict     one name, two contents: a step was not a pure function of its input
+│   ├── Conflict           conflict     one name, two contents: a step was not a pure function of its input
+│   └── TooManyRejects     too-many-rejects more rows could not be read than the user allows
 ├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
 ├── BrokerFailed           broker       a private RabbitMQ node did not start, or not do as asked
 ├── DockerFailed           docker       Docker did not start or end a container as asked
@@ -77,6 +78,12 @@ class JobFailed(CauceError):
 
 class Conflict(JobFailed):
     code = "conflict"
+
+
+class TooManyRejects(JobFailed):
+    """More rows were rejected than `max_rejects` allows. No answer was written."""
+
+    code = "too-many-rejects"
 
 
 class CutWrongly(CauceError):

@@ -26,7 +26,12 @@ def test_answers_and_rejects_appear_and_are_told(tmp_path: Path) -> None:
     assert outcome.code == 0
     assert written(tmp_path / "deep/out") == [*ANSWERS, "rejects.csv"]
     assert_same(found(tmp_path / "deep/out"), answer("books", tmp_path / "data"))
-    assert outcome.err == "note 1 reject: see deep/out/rejects.csv\n"
+    assert outcome.err.splitlines() == [
+        "note rejected 1 cell in 1 row, all listed in deep/out/rejects.csv",
+        "  books, column authors: 1 cell: not a list of texts",
+        "    such as books_data.csv line 4: 'nobody'",
+        "    correct the cells, or declare it as Text()",
+    ]
     assert "books: 5 queries over 503 rows, " in outcome.out
     assert outcome.out.rstrip().endswith("answers in deep/out/")
 

@@ -21,9 +21,11 @@ from cauce.scan.kinds import (
     Text,
     TextList,
     Timestamp,
+    ZonedTimestamp,
 )
 from tests.scan.reading import BAD
 
+SECONDS = Timestamp("%Y-%m-%d %H:%M:%S")
 KINDS: list[tuple[Kind, str, object]] = [
     (Integer(), "-5", -5),
     (Identifier(), "17272.0", 17272),
@@ -143,24 +145,45 @@ MOMENTS = [
 
 class TestColumnsOfTimes:
     @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
-    def test_a_moment_is_a_time_if_it_has_no_fraction(self, unit):
-        assert column(Timestamp(), MOMENTS, pl.Datetime(unit)) == [*MOMENTS[:2], BAD, None]
+    def test_a_moment_fits_a_format_that_can_show_it(self, unit):
+        assert column(SECONDS, MOMENTS, pl.Datetime(unit)) == [*MOMENTS[:2], BAD, None]
 
     @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
     def test_a_moment_is_a_date_if_it_is_midnight(self, unit):
         assert column(Date(), MOMENTS, pl.Datetime(unit)) == [dt.date(2024, 1, 1), BAD, BAD, None]
 
-    def test_nanoseconds_are_not_lost(self):
+    def test_nanoseconds_do_not_fit_a_format_without_fractions(self):
         series = pl.Series([1, 0]).cast(pl.Datetime("ns"))
-        assert shown(parse_series(Timestamp(), series), Timestamp()) == [BAD, dt.datetime(1970, 1, 1)]
+        assert shown(parse_series(SECONDS, series), SECONDS) == [BAD, dt.datetime(1970, 1, 1)]
+
+    @pytest.mark.parametrize("unit", ["us", "ns"])
+    def test_without_a_format_a_fraction_stays(self, unit):
+        assert column(Timestamp(), MOMENTS, pl.Datetime(unit)) == MOMENTS
+
+    def test_nanoseconds_are_cut_to_microseconds_as_in_text(self):
+        series = pl.Series([1_999, -1], dtype=pl.Int64).cast(pl.Datetime("ns"))
+        expected = [dt.datetime(1970, 1, 1, 0, 0, 0, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)]
+        assert shown(parse_series(Timestamp(), series), Timestamp()) == expected
 
     def test_a_zone_shows_its_own_clock(self):
         series = pl.Series(MOMENTS[:2]).dt.replace_time_zone("America/Argentina/Buenos_Aires")
         assert shown(parse_series(Timestamp(), series), Timestamp()) == MOMENTS[:2]
 
-    def test_a_date_is_a_date_and_no_time(self):
+    def test_a_date_is_a_date_and_the_time_of_its_midnight(self):
         assert column(Date(), [dt.date(2024, 1, 1), None]) == [dt.date(2024, 1, 1), None]
-        assert column(Timestamp(), [dt.date(2024, 1, 1), None]) == [BAD, None]
+        assert column(Timestamp(), [dt.date(2024, 1, 1), None]) == [dt.datetime(2024, 1, 1), None]
+        assert column(SECONDS, [dt.date(2024, 1, 1), None]) == [BAD, None]
+
+    def test_a_column_with_a_zone_is_of_moments(self):
+        tokyo = pl.Series([dt.datetime(2024, 1, 1, 9)]).dt.replace_time_zone("Asia/Tokyo")
+        found = shown(parse_series(ZonedTimestamp(), tokyo), ZonedTimestamp())
+        assert found == [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)]
+
+    def test_a_column_without_a_zone_needs_one_to_be_of_moments(self):
+        clock = pl.Series([dt.datetime(2024, 3, 31, 1, 30), dt.datetime(2024, 3, 31, 2, 30), None])
+        madrid = ZonedTimestamp("Europe/Madrid")
+        assert shown(parse_series(ZonedTimestamp(), clock), ZonedTimestamp()) == [BAD, BAD, None]
+        assert shown(parse_series(madrid, clock), madrid) == [dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC), BAD, None]
 
     def test_years_have_four_digits(self):
         days = pl.Series([-719_163, -719_162, 2_932_896, 2_932_897], dtype=pl.Int32).cast(pl.Date)
@@ -172,7 +195,7 @@ class TestColumnsOfTimes:
     @pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
     def test_a_moment_beyond_all_calendars_is_bad_and_harmless(self, unit, count, zone):
         series = pl.Series([count, None]).cast(pl.Datetime(unit, zone))
-        for kind in (Timestamp(), Date(), Integer(), Float()):
+        for kind in (SECONDS, Date(), Integer(), Float()):
             assert shown(parse_series(kind, series), kind) == [BAD, None]
         assert not parse_series(Text(), series).bad.any()
 

@@ -172,7 +172,7 @@ class Answers:
     def page(self, query: str, frame: pl.DataFrame) -> None:
         self._pages[query].append(frame)
 
-    def rejects(self, frame: pl.DataFrame) -> None:
+    def rejects(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
         self._rejects.append(frame)
 
     def text(self) -> dict[str, str]:

@@ -25,6 +25,7 @@ from cauce.cli.options import (
     DatasetArgument,
     FabricOption,
     FormatOption,
+    MaxRejectsOption,
     OutOption,
     ParamOption,
     PartitionsOption,
@@ -95,6 +96,7 @@ def run(
     ] = True,
     attempts: AttemptsOption = 3,
     fabric: FabricOption = "",
+    max_rejects: MaxRejectsOption = "",
 ) -> None:
     """Answer queries over the files in a directory.
 
@@ -118,6 +120,7 @@ def run(
         journal,
         attempts,
         fabric,
+        max_rejects,
     )
 
 

@@ -70,6 +70,14 @@ FabricOption = Annotated[
         show_default=False,
     ),
 ]
+MaxRejectsOption = Annotated[
+    str,
+    typer.Option(
+        help="fail, without answers, if more rows than this are rejected: of all tables (100), or of any table (5%)",
+        metavar="N|P%",
+        show_default=False,
+    ),
+]
 
 SERVICE_ATTEMPTS = 10
 """Crashes of workers on one part before a service gives its job up. More than for a run: the processes of a service are

@@ -20,7 +20,8 @@ from cauce.cli.invocation import same_command
 from cauce.cli.notices import tell_in_a_line
 from cauce.cli.output import answer_table, check_out, console, format_of, size, warn
 from cauce.cli.progress import Bars
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed, UnknownName, UsageError
+from cauce.cli.reject_report import report_rejects
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed, TooManyRejects, UnknownName, UsageError
 from cauce.fabric.address import parse
 from cauce.fabric.contract import Durability
 from cauce.fabric.private import private, remove_private
@@ -30,6 +31,7 @@ from cauce.worker.folder import WorkFolder
 
 if TYPE_CHECKING:
     from cauce.plan import Dataset
+    from cauce.scan.reject_summary import RejectLimit
     from cauce.worker.job import Folder
 
 SHOWN_ROWS = 5
@@ -51,9 +53,11 @@ def run_command(
     journal: bool = True,
     attempts: int = 3,
     fabric: str = "",
+    max_rejects: str = "",
 ) -> None:
     started = time.monotonic()
     check_out(out)
+    check_limit(max_rejects)
     checked = format_of(form)
     made = next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
     # One thread for everything, as in the workers, which are this process forked. Read when Polars loads.
@@ -76,7 +80,7 @@ def run_command(
     try:
         with _stops_as_interrupt():
             chosen, sink, bars = _answer(
-                dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, crew
+                dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, crew, max_rejects
             )
     except UsageError:
         crew.kill()
@@ -111,9 +115,7 @@ def run_command(
     )
     if bars.restarts:
         warn(f"workers were restarted {bars.restarts} time{'s' * (bars.restarts != 1)}")
-    if sink.reject_spool.count:
-        rows = sink.reject_spool.count
-        warn(f"{rows:,} reject{'s' * (rows != 1)}: see {out / REJECTS}")
+    report_rejects(sink.reject_summary, out / REJECTS)
 
 
 def _place_of(fabric: str, folder: WorkFolder) -> str:
@@ -140,15 +142,18 @@ def _answer(
     sentiment: str,
     part_bytes: int,
     crew: Crew,
+    max_rejects: str,
 ) -> tuple[Dataset, Folder, Bars]:
     # Imported here, beside the workers' own loading.
     from cauce.datasets import load
+    from cauce.scan.reject_summary import RejectLimit
     from cauce.worker.job import Folder, prepare
     from cauce.worker.run import RunSettings, begun_exactly, run_with_workers
 
     chosen = load(dataset)
     prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
     settings = RunSettings(crew.size, part_bytes or None)
+    limit = RejectLimit.parse(max_rejects)
 
     def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:
         sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
@@ -158,6 +163,8 @@ def _answer(
         except BaseException:
             sink.abandon()
             raise
+        if limit is not None:
+            _check_rejects(limit, sink, out)
         sink.finish()
         return chosen, sink, bars
 
@@ -169,6 +176,23 @@ def _answer(
     except CutWrongly:
         warn("quotes in the files hide where records begin; restarting with a scan of the whole files first")
         return attempt(exact)
+
+
+def check_limit(max_rejects: str) -> None:
+    """Raises if `--max-rejects` is wrong, before anything is started."""
+    if max_rejects:
+        from cauce.scan.reject_summary import RejectLimit
+
+        RejectLimit.parse(max_rejects)
+
+
+def _check_rejects(limit: RejectLimit, sink: Folder, out: Path) -> None:
+    try:
+        limit.check(sink.reject_summary)
+    except TooManyRejects as problem:
+        sink.refuse()
+        report_rejects(sink.reject_summary, out / REJECTS)
+        raise TooManyRejects(f"{problem}: no answers were written") from None
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from cauce.cli.options import (
     DatasetArgument,
     FormatOption,
     JsonOption,
+    MaxRejectsOption,
     OutOption,
     ParamOption,
     QueriesOption,
@@ -53,6 +54,7 @@ def submit(
     token: Token = "",
     ca: Ca = "",
     json: JsonOption = False,
+    max_rejects: MaxRejectsOption = "",
 ) -> None:
     """Upload files to a service and fetch the answers.
 
@@ -60,7 +62,23 @@ def submit(
     """
     from cauce.cli.submit import Submit
 
-    Submit(dataset, data, queries, gateway, job, out, format, wait, compress, sentiment, param, token, ca, json).run()
+    Submit(
+        dataset,
+        data,
+        queries,
+        gateway,
+        job,
+        out,
+        format,
+        wait,
+        compress,
+        sentiment,
+        param,
+        token,
+        ca,
+        json,
+        max_rejects,
+    ).run()
 
 
 def jobs(gateway: Gateways = None, token: Token = "", ca: Ca = "", json: JsonOption = False) -> None:

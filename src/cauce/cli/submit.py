@@ -11,7 +11,8 @@ import typer
 
 from cauce.cli.invocation import command
 from cauce.cli.jobs import detaching, exit_code, print_json, service
-from cauce.cli.output import answer_table, check_out, console, error_console, fail, format_of, size, warn
+from cauce.cli.output import answer_table, check_out, console, error_console, fail, format_of, size
+from cauce.cli.reject_report import report_rejects, summary_of_file
 from cauce.cli.run import SHOWN_ROWS, parameters_of
 from cauce.cli.status_bars import StatusBars
 from cauce.client import Job, JobStatus, Sent
@@ -19,7 +20,8 @@ from cauce.client.frames import frame_of
 from cauce.client.settings import COMPRESS, Compress, Settings
 from cauce.client.submission import Submission
 from cauce.datasets import load
-from cauce.errors import JobFailed, unknown
+from cauce.errors import JobFailed, TooManyRejects, unknown
+from cauce.scan.reject_summary import RejectLimit, RejectSummary
 from cauce.wire import REJECTS
 
 
@@ -57,8 +59,10 @@ class Submit:
         token: str,
         ca: str,
         json: bool,
+        max_rejects: str = "",
     ) -> None:
         check_out(out)
+        self._limit = RejectLimit.parse(max_rejects)
         self._form = format_of(form)
         self._settings = Settings(_compress(compress))
         chosen = [name.strip() for name in queries.split(",") if name.strip()]
@@ -68,12 +72,13 @@ class Submit:
         self._progress = _Progress(self._submission.bytes)
         self._out = out
         self._wait = wait
+        self._summary = RejectSummary()
         self._json = json
         again: list[str] = ["submit", dataset, "--data", str(data), "--job", self._submission.job]
         again += [word for gateway in gateways or () for word in ("--gateway", gateway)]
         again += [word for param in params or () for word in ("--param", param)]
         options = {"--queries": ",".join(chosen), "--sentiment": sentiment, "--ca": ca, "--out": str(out)}
-        options |= {"--format": form, "--compress": compress}
+        options |= {"--format": form, "--compress": compress, "--max-rejects": max_rejects}
         usual = {"--out": "answers", "--format": "csv", "--compress": "auto"}
         again += [word for name, value in options.items() if value != usual.get(name, "") for word in (name, value)]
         # Without the token: what stands on a screen is soon in a log.
@@ -97,7 +102,10 @@ class Submit:
         if status.state == "done":
             self._progress.status = status
             with detaching(self._standing):
-                self._fetch(job, status)
+                self._fetch_rejects(job, status)
+                self._summary = self._summarised(status)
+                self._check_rejects(status)
+                self._fetch(job)
         if self._json:
             print_json(status)
         elif status.state == "done":
@@ -157,7 +165,7 @@ class Submit:
                 soft_wrap=True,
             )
 
-    def _fetch(self, job: Job, status: JobStatus) -> None:
+    def _fetch(self, job: Job) -> None:
         """The answers under the names that `cauce run` gives them, each only when it is whole."""
         self._out.mkdir(parents=True, exist_ok=True)
         for query in self._submission.queries:
@@ -165,6 +173,9 @@ class Submit:
             with part.open("w+b") as into:
                 job.save(query, self._form, into)
             part.replace(self._out / f"{query}.{self._form}")
+
+    def _fetch_rejects(self, job: Job, status: JobStatus) -> None:
+        self._out.mkdir(parents=True, exist_ok=True)
         rejects = self._out / REJECTS
         if status.rejects:
             part = self._out / f".{REJECTS}.part"
@@ -173,6 +184,29 @@ class Submit:
             part.replace(rejects)
         else:
             rejects.unlink(missing_ok=True)
+
+    def _summarised(self, status: JobStatus) -> RejectSummary:
+        sources = self._submission.sources
+        files = {file.name: source.spec.name for source in sources for file in source.files}
+        rows = {name: table.rows for name, table in status.tables.items()}
+        return summary_of_file(self._out / REJECTS, [source.spec for source in sources], files, rows)
+
+    def _check_rejects(self, status: JobStatus) -> None:
+        """Raises, and leaves no answers, if more was rejected than the user allows. The job itself is done."""
+        if self._limit is None:
+            return
+        try:
+            self._limit.check(self._summary)
+        except TooManyRejects as problem:
+            for query in self._submission.queries:
+                (self._out / f"{query}.{self._form}").unlink(missing_ok=True)
+            if self._json:
+                print_json(status)
+            else:
+                report_rejects(self._summary, self._out / REJECTS)
+            raise TooManyRejects(
+                f"{problem}: no answers were fetched (cauce results {status.job} fetches them nonetheless)"
+            ) from None
 
     def _show(self, job: Job, status: JobStatus, seconds: float) -> None:
         dataset = self._submission.dataset
@@ -188,8 +222,7 @@ class Submit:
             f"in {seconds:.1f} s; answers in {self._out}/",
             soft_wrap=True,
         )
-        if status.rejects:
-            warn(f"{status.rejects:,} reject{'s' * (status.rejects != 1)}: see {self._out / REJECTS}")
+        report_rejects(self._summary, self._out / REJECTS)
 
 
 def _compress(how: str) -> Compress:

@@ -32,11 +32,19 @@ def frame_of(page: Page, columns: Mapping[str, Output]) -> pl.DataFrame:
 def _series(name: str, values: list[object], dtype: pl.DataType) -> pl.Series:
     if dtype == pl.Date():
         values = [None if value is None else date.fromisoformat(str(value)) for value in values]
+    elif isinstance(dtype, pl.Datetime):
+        return _times(name, [None if value is None else str(value) for value in values], dtype)
     elif isinstance(dtype, pl.Decimal):
         values = [None if value is None else Decimal(str(value)) for value in values]
     elif dtype.is_float():
         values = [float(value) if isinstance(value, int | Decimal) else value for value in values]
     return pl.Series(name, values, dtype=dtype)
+
+
+def _times(name: str, texts: list[str | None], dtype: pl.Datetime) -> pl.Series:
+    printed = pl.Series(name, texts, dtype=pl.String).str.strip_suffix("Z")
+    times = printed.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us")
+    return times.dt.replace_time_zone(dtype.time_zone)
 
 
 def rejects_frame(found: Iterator[Page]) -> pl.DataFrame:

@@ -27,6 +27,7 @@ from cauce.plan import (
     total,
 )
 
+created_at = Timestamp("%Y-%m-%d %H:%M:%S")
 menu_items = Table(
     "menu_items", "menu_items/menu_items.csv", {"item_id": Identifier(), "item_name": Text()}, small=True
 )
@@ -40,13 +41,13 @@ transactions = Table(
         "store_id": Identifier(),
         "user_id": Identifier(),
         "final_amount": Decimal(),
-        "created_at": Timestamp(),
+        "created_at": created_at,
     },
 )
 transaction_items = Table(
     "transaction_items",
     "transaction_items/transaction_items_*.csv",
-    {"item_id": Identifier(), "quantity": Integer(), "subtotal": Decimal(), "created_at": Timestamp()},
+    {"item_id": Identifier(), "quantity": Integer(), "subtotal": Decimal(), "created_at": created_at},
 )
 dataset = Dataset("coffee", (menu_items, stores, users, transactions, transaction_items), source=Path(__file__))
 

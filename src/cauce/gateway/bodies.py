@@ -18,7 +18,7 @@ from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
 from cauce.gateway.receipts import FileStamp
 from cauce.scan.cut import MOST_COLUMNS, Header, read_header
-from cauce.scan.ndjson import json_object
+from cauce.scan.json_cells import json_object
 from cauce.scan.parts import Part, TableFile, check_header
 from cauce.scan.tables import TableSpec
 from cauce.scan.unpack import unpacked

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from cauce.gateway.model import Answer, RejectPage, ResultPage
-from cauce.plan.outputs import PLAIN
+from cauce.plan.outputs import PLAIN, TimestampOutput
 from cauce.wire import Format
 from cauce.wire.formats import open_answer, without_zeros
 from cauce.wire.http import ARROW_FILE, ARROW_STREAM, CSV, JSON, PARQUET
@@ -33,7 +33,7 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
 Cell = str | int | float | bool | list[str] | None
-"""A value as JSON has it; dates are texts, exact numbers keep all their digits."""
+"""A value as JSON has it; dates and times are texts, exact numbers keep all their digits."""
 
 
 class PageBody(msgspec.Struct, frozen=True):
@@ -58,6 +58,8 @@ def page_json(page: ResultPage | RejectPage) -> bytes:
 def _values(column: pl.Series) -> list[object]:
     if column.dtype == PLAIN.dtype:
         return [without_zeros(value) for value in column]
+    if isinstance(column.dtype, pl.Datetime):
+        return TimestampOutput(column.dtype).text(column).to_list()
     return column.to_list()
 
 

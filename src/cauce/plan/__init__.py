@@ -3,7 +3,19 @@
 from cauce.operators.order import POSITION
 from cauce.plan.dataset import Dataset, Parameter
 from cauce.plan.expressions import desc, divided, divided_half_even, ratio
-from cauce.plan.outputs import DATE, FLOAT, INTEGER, PLAIN, TEXT, TEXTS, places, scaled
+from cauce.plan.outputs import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    MOMENT,
+    PLAIN,
+    TEXT,
+    TEXTS,
+    TIMESTAMP,
+    places,
+    scaled,
+)
 from cauce.plan.relation import (
     Relation,
     Table,
@@ -19,6 +31,7 @@ from cauce.plan.relation import (
     total,
 )
 from cauce.scan.kinds import (
+    Boolean,
     Date,
     Decimal,
     Duration,
@@ -27,20 +40,26 @@ from cauce.scan.kinds import (
     Float,
     Identifier,
     Integer,
+    Json,
     Text,
     TextList,
     Timestamp,
+    ZonedTimestamp,
 )
 from cauce.scan.tables import Column
 
 __all__ = [
+    "BOOLEAN",
     "DATE",
     "FLOAT",
     "INTEGER",
+    "MOMENT",
     "PLAIN",
     "POSITION",
     "TEXT",
     "TEXTS",
+    "TIMESTAMP",
+    "Boolean",
     "Column",
     "Dataset",
     "Date",
@@ -51,12 +70,14 @@ __all__ = [
     "Float",
     "Identifier",
     "Integer",
+    "Json",
     "Parameter",
     "Relation",
     "Table",
     "Text",
     "TextList",
     "Timestamp",
+    "ZonedTimestamp",
     "count",
     "count_distinct",
     "desc",

@@ -98,11 +98,26 @@ class PlainOutput(Output):
         return digits.str.strip_chars_end("0").str.strip_suffix(".")
 
 
+@dataclass(frozen=True)
+class TimestampOutput(Output):
+    """Prints ISO 8601 as JSON does: with a fraction of six digits unless it is zero, and with `Z` if it is in UTC."""
+
+    dtype: pl.DataType = field(default_factory=lambda: pl.Datetime("us"))
+
+    def text(self, values: pl.Series) -> pl.Series:
+        assert isinstance(self.dtype, pl.Datetime)
+        printed = values.dt.replace_time_zone(None).dt.strftime("%Y-%m-%dT%H:%M:%S%.6f").str.strip_suffix(".000000")
+        return printed if self.dtype.time_zone is None else printed + "Z"
+
+
 TEXT = Output(pl.String())
 INTEGER = Output(pl.Int64())
 WIDE_INTEGER = Output(pl.Decimal(38, 0))
 """What INTEGER becomes for a column that may exceed 64 bits, such as a sum."""
 DATE = Output(pl.Date())
+BOOLEAN = Output(pl.Boolean())
+TIMESTAMP = TimestampOutput()
+MOMENT = TimestampOutput(pl.Datetime("us", "UTC"))
 FLOAT = FloatOutput()
 TEXTS = ListOutput()
 PLAIN = PlainOutput()

@@ -13,8 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.scan.cells import Parsed, parse, parse_series
+from cauce.scan.diagnosis import reasons
 from cauce.scan.gather import gather_bytes, gather_text, present
-from cauce.scan.kinds import FieldList, Kind, Text, TextList
+from cauce.scan.json_cells import encoded
+from cauce.scan.kinds import Json, Kind, Text
 from cauce.scan.located import Located, line_of, locate
 from cauce.scan.lookup import UNSURE, Numbers, TextSet
 from cauce.scan.tables import Column, TableSpec
@@ -92,21 +94,18 @@ class Block:
     def rejects(self, columns: frozenset[str]) -> pl.DataFrame:
         """Records that could not be cut, and unreadable cells of these columns, by line and column."""
         found = [*self._record_rejects()]
-        for name in columns:
+        for name in sorted(columns, key=lambda each: (self.spec.columns[each].again, each)):
             column = self.spec.columns[name]
-            if isinstance(column.kind, Text) or self._told_by_another(column, columns):
+            if isinstance(column.kind, Text):
                 continue
             bad = np.flatnonzero(self.parsed(name).bad)
             if len(bad):
                 found.append(self._cell_rejects(name, column, bad))
         if not found:
             return pl.DataFrame(schema=REJECT_SCHEMA)
-        return pl.concat(found).sort("line", "column", nulls_last=True)
-
-    def _told_by_another(self, column: Column, columns: frozenset[str]) -> bool:
-        """Whether the same cells are reported already, under the column that they are read for first."""
-        others = (self.spec.columns[name] for name in columns)
-        return column.again and any(each.header == column.header and not each.again for each in others)
+        # A cell that several columns read is reported once, by the first of them.
+        once = pl.concat(found).unique(["line", "column"], keep="first", maintain_order=True)
+        return once.sort("line", "column", nulls_last=True)
 
     def _required(self) -> Mask:
         if self._present is None:
@@ -116,13 +115,16 @@ class Block:
         return self._present
 
     def _cell_rejects(self, name: str, column: Column, bad: Rows) -> pl.DataFrame:
+        # A path into JSON is only found in the whole cell.
+        whole = isinstance(column.kind, Json)
+        raws = [self._raw(name, int(row), whole) for row in bad]
         return pl.DataFrame(
             {
                 "file": [self.file] * len(bad),
                 "line": self._lines(bad),
                 "column": [column.header] * len(bad),
-                "reason": [column.kind.reason] * len(bad),
-                "raw": [self._raw(name, int(row))[:RAW_CHARACTERS] for row in bad],
+                "reason": reasons(column.kind, raws),
+                "raw": [raw[:RAW_CHARACTERS] for raw in raws],
             },
             schema=REJECT_SCHEMA,
         )
@@ -141,7 +143,8 @@ class Block:
     def _lines(self, rows: Rows) -> list[int]:
         raise NotImplementedError
 
-    def _raw(self, name: str, row: int) -> str:
+    def _raw(self, name: str, row: int, whole: bool) -> str:
+        """A cell as text, at least so much of it as a reject shows."""
         raise NotImplementedError
 
     def _record_rejects(self) -> list[pl.DataFrame]:
@@ -185,8 +188,8 @@ class CsvBlock(Block):
         found = self._located
         kind: Kind = self.spec.columns[name].kind
         start, length, escaped = found.start[at], found.length[at], found.escaped[at]
-        # A doubled quote spoils a number or a date as it stands, but is part of a list's text.
-        if self._null or (isinstance(kind, TextList | FieldList) and escaped.any()):
+        # A doubled quote spoils a number or a date as it stands, but is part of the text of a list or of JSON.
+        if self._null or (kind.holds_quotes and escaped.any()):
             data, offsets = gather_bytes(self._buffer, start, length, escaped, null_text=self._null)
             return parse(kind, data, offsets[:-1], np.diff(offsets).astype(np.int32))
         return parse(kind, self._buffer, start, length)
@@ -217,10 +220,11 @@ class CsvBlock(Block):
         lines: list[int] = line_of(self._buffer, self._located.record_start[rows], self._first_line).tolist()
         return lines
 
-    def _raw(self, name: str, row: int) -> str:
+    def _raw(self, name: str, row: int, whole: bool) -> str:
         at = self._slot[name]
         start = int(self._located.start[at][row])
-        cell = self._bytes(start, start + int(self._located.length[at][row]))
+        end = start + int(self._located.length[at][row])
+        cell = self._buffer[start:end].tobytes() if whole else self._bytes(start, end)
         return (cell.replace(b'""', b'"') if self._located.escaped[at][row] else cell).decode("utf-8", "replace")
 
     def _bytes(self, start: int, end: int) -> bytes:
@@ -297,5 +301,7 @@ class FrameBlock(Block):
         lines: list[int] = (rows + self._first_line).tolist()
         return lines
 
-    def _raw(self, name: str, row: int) -> str:
-        return str(self._series(name)[row])
+    def _raw(self, name: str, row: int, whole: bool) -> str:
+        value = self._series(name)[row]
+        # JSON is shown as JSON, also where it came as a nested value.
+        return (encoded(value) or b"").decode() if isinstance(value, dict) else str(value)

@@ -5,6 +5,7 @@ A cell that does not parse is null in the values and marked as bad; it never rai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,13 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.scan import numbers, times
-from cauce.scan.cell_kernel import BAD, Bytes, Lengths, Starts, States, to_series
+from cauce.scan.booleans import booleans
+from cauce.scan.cell_kernel import BAD, PARSED, Bytes, Lengths, Starts, States, to_series
+from cauce.scan.json_cells import cells_of, encoded, json_texts
 from cauce.scan.kinds import (
     DECIMAL,
     DECIMAL_SCALE,
+    Boolean,
     Date,
     Decimal,
     Duration,
@@ -25,13 +29,15 @@ from cauce.scan.kinds import (
     Float,
     Identifier,
     Integer,
+    Json,
     Kind,
     Text,
     TextList,
     Timestamp,
+    ZonedTimestamp,
 )
 from cauce.scan.literals import parse_lists
-from cauce.scan.plain_text import decoded, in_calendar, plain_text, wall_clock
+from cauce.scan.plain_text import decoded, in_calendar, in_zone, plain_text, wall_clock, within_calendar
 
 _TEXT_LIKE = (pl.String, pl.Binary, pl.Categorical, pl.Enum, pl.Null)
 _SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
@@ -51,6 +57,8 @@ def parse(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> Parsed:
     start = np.ascontiguousarray(start, np.int64)
     length = np.ascontiguousarray(length, np.int32)
     _check_bounds(buf, start, length)
+    if isinstance(kind, Json):
+        return _json(kind, cells_of(buf, start, length))
     values, state = _values(kind, buf, start, length)
     return Parsed(values, state == BAD)
 
@@ -74,11 +82,15 @@ def _values(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.
             values, state = numbers.floats(buf, start, length)
             arrow = pa.float64()
         case Date():
-            values, state = times.dates(buf, start, length)
+            values, state = times.dates(buf, start, length, kind.parsed_format)
             arrow = pa.date32()
         case Timestamp():
-            values, state = times.timestamps(buf, start, length)
+            values, state = times.timestamps(buf, start, length, kind.parsed_format)
             arrow = pa.timestamp("us")
+        case ZonedTimestamp():
+            return _moments(kind, buf, start, length)
+        case Boolean():
+            return booleans(buf, start, length)
         case Duration():
             values, state = times.durations(buf, start, length)
             arrow = pa.int64()
@@ -89,6 +101,28 @@ def _values(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.
         case _:
             raise TypeError(f"cells of kind {type(kind).__name__} are not parsed here")
     return to_series(arrow, values, state), state
+
+
+def _moments(kind: ZonedTimestamp, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.Series, States]:
+    """Times with an offset in UTC; those without one as the clocks of the kind's zone show them."""
+    values, has_offset, state = times.moments(buf, start, length, kind.parsed_format)
+    local = (state == PARSED) & ~has_offset
+    if local.any() and kind.zone is not None:
+        clock = pl.Series(values[local]).cast(Timestamp().dtype)
+        found = in_zone(clock, kind.zone)
+        values[local] = found.to_physical().fill_null(0).to_numpy()
+        state[np.flatnonzero(local)[found.is_null().to_numpy()]] = BAD
+    elif local.any():
+        state[local] = BAD
+    return to_series(pa.timestamp("us", "UTC"), values, state), state
+
+
+def _json(kind: Json, cells: Sequence[bytes | None]) -> Parsed:
+    texts, invalid = json_texts(kind, cells)
+    if isinstance(kind.kind, Text):
+        return Parsed(texts if not kind.steps else texts.set(texts == "", None), invalid)
+    inner = parse(kind.kind, *_cells(texts))
+    return Parsed(inner.values, inner.bad | invalid)
 
 
 def _check_bounds(buf: Bytes, start: Starts, length: Lengths) -> None:
@@ -105,6 +139,8 @@ def parse_series(kind: Kind, series: pl.Series) -> Parsed:
         return _texts(series)
     if isinstance(kind, TextList | FieldList) and isinstance(series.dtype, pl.List | pl.Array):
         return _lists(kind, series)
+    if isinstance(kind, Json):
+        return _json(kind, _json_cells(series))
     direct = _direct(kind, series)
     if direct is not None:
         return direct
@@ -119,6 +155,16 @@ def _texts(series: pl.Series) -> Parsed:
     if text is None:
         return _all_bad(Text(), series)
     return Parsed(text.set(text == "", None), np.zeros(len(text), np.bool_))
+
+
+def _json_cells(series: pl.Series) -> list[bytes | None]:
+    """The cells of a column that holds JSON: texts as they stand, nested values written as JSON."""
+    if series.dtype.is_nested():
+        return [encoded(value) for value in series.to_list()]
+    text = series if series.dtype == pl.Binary else plain_text(series)
+    if text is None:
+        return [None if value is None else b"@" for value in series.is_not_null()]
+    return [value.encode() if isinstance(value, str) else value for value in text.to_list()]
 
 
 def _cells(text: pl.Series) -> tuple[Bytes, Starts, Lengths]:
@@ -151,10 +197,33 @@ def _direct(kind: Kind, series: pl.Series) -> Parsed | None:
             clock = wall_clock(series)
             return _checked(series, clock.dt.date(), (clock.dt.truncate("1d") == clock) & in_calendar(clock))
         case Timestamp() if isinstance(dtype, pl.Datetime):
+            # A format says how texts are written; a value of this type fits if the format could show it.
             clock = wall_clock(series)
             moments = clock.cast(kind.dtype)
-            return _checked(series, moments, (clock.dt.truncate("1s") == clock) & in_calendar(moments))
+            fits = in_calendar(moments)
+            if kind.parsed_format is not None:
+                fits &= clock.dt.truncate(kind.parsed_format.precision) == clock
+            return _checked(series, moments, fits)
+        case ZonedTimestamp() if isinstance(dtype, pl.Datetime):
+            return _moments_of(kind, series)
+        case Boolean() if dtype == pl.Boolean:
+            return _checked(series, series, series.is_not_null())
     return None
+
+
+def _moments_of(kind: ZonedTimestamp, series: pl.Series) -> Parsed:
+    """A column of moments in UTC; one of times without a zone as the clocks of the kind's zone show them."""
+    assert isinstance(series.dtype, pl.Datetime)
+    known = within_calendar(series)
+    if series.dtype.time_zone is not None:
+        moments = known.dt.convert_time_zone("UTC")
+    elif kind.zone is not None:
+        moments = in_zone(known, kind.zone)
+    else:
+        return _all_bad(kind, series)
+    if kind.parsed_format is not None:
+        moments = moments.set(moments.dt.truncate(kind.parsed_format.precision) != moments, None)
+    return _checked(series, moments.cast(kind.dtype), in_calendar(moments))
 
 
 def _widens(dtype: pl.DataType) -> bool:

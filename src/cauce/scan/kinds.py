@@ -5,10 +5,15 @@ A kind never decides what a query does with a value; it only says whether a cell
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import polars as pl
+
+from cauce.errors import PlanError
+from cauce.scan.time_formats import TimeFormat
 
 DECIMAL_SCALE = 18
 """Digits kept after the point in a ``Decimal`` cell; a cell with more non-zero ones is a reject."""
@@ -18,10 +23,21 @@ DECIMAL = pl.Decimal(38, DECIMAL_SCALE)
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to read a cell. ``reason`` is what the rejects table says when a cell does not fit."""
+    """A way to read a cell. ``reason`` is what the rejects table says when a cell does not fit.
 
-    dtype: ClassVar[pl.DataType]
-    reason: ClassVar[str]
+    ``holds_quotes``: a quote may be part of a valid cell, so doubled quotes are undone before it is read.
+    """
+
+    holds_quotes: ClassVar[bool] = False
+
+    @property
+    def dtype(self) -> pl.DataType:
+        """The Polars type of the column."""
+        raise NotImplementedError
+
+    @property
+    def reason(self) -> str:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -74,19 +90,94 @@ class Float(Kind):
 
 
 @dataclass(frozen=True)
-class Date(Kind):
-    """``YYYY-MM-DD``, a day that exists."""
+class Boolean(Kind):
+    """``true``/``false``, ``t``/``f``, ``yes``/``no``, ``y``/``n`` or ``1``/``0``, in any case."""
 
+    dtype = pl.Boolean()
+    reason = "not a boolean (true/false, yes/no, 1/0)"
+
+
+@dataclass(frozen=True)
+class Date(Kind):
+    """``YYYY-MM-DD``, or a date written as ``format`` says: a day that exists, years 0001 to 9999."""
+
+    format: str | None = None
     dtype = pl.Date()
-    reason = "not a date (YYYY-MM-DD)"
+
+    def __post_init__(self) -> None:
+        if self.parsed_format is not None and self.parsed_format.has_time:
+            raise PlanError(f"Date(format={self.format!r}): a date has no time of day; use Timestamp(format=...)")
+
+    @cached_property
+    def parsed_format(self) -> TimeFormat | None:
+        return None if self.format is None else TimeFormat(self.format)
+
+    @property
+    def reason(self) -> str:
+        return f"not a date ({'YYYY-MM-DD' if self.parsed_format is None else self.parsed_format.shown})"
 
 
 @dataclass(frozen=True)
 class Timestamp(Kind):
-    """``YYYY-MM-DD HH:MM:SS``, a second that exists."""
+    """A date and time of day without a time zone: ISO 8601, or written as ``format`` says.
 
+    A time with an offset (``Z``, ``+02:00``) is a reject: those are for ``ZonedTimestamp``.
+    """
+
+    format: str | None = None
     dtype = pl.Datetime("us")
-    reason = "not a time (YYYY-MM-DD HH:MM:SS)"
+
+    def __post_init__(self) -> None:
+        if self.parsed_format is not None and self.parsed_format.has_offset:
+            raise PlanError(f"Timestamp(format={self.format!r}): %z needs ZonedTimestamp(format=...)")
+
+    @cached_property
+    def parsed_format(self) -> TimeFormat | None:
+        return None if self.format is None else TimeFormat(self.format)
+
+    @property
+    def reason(self) -> str:
+        return f"not a time ({'YYYY-MM-DD HH:MM[:SS[.f]]' if self.parsed_format is None else self.parsed_format.shown})"
+
+
+@dataclass(frozen=True)
+class ZonedTimestamp(Kind):
+    """A moment: ISO 8601 (or ``format``) with ``Z`` or an offset, converted to UTC.
+
+    A time without an offset is a time of day in ``zone``; without a ``zone`` it is a reject. So is one that the
+    zone's clocks skip or show twice.
+    """
+
+    zone: str | None = None
+    format: str | None = None
+    dtype = pl.Datetime("us", "UTC")
+
+    def __post_init__(self) -> None:
+        if self.zone is not None:
+            _check_zone(self.zone)
+        if self.parsed_format is not None and not self.parsed_format.has_offset and self.zone is None:
+            raise PlanError(
+                f"ZonedTimestamp(format={self.format!r}): add %z to the format, or say the zone of the times: zone=..."
+            )
+
+    @cached_property
+    def parsed_format(self) -> TimeFormat | None:
+        return None if self.format is None else TimeFormat(self.format)
+
+    @property
+    def reason(self) -> str:
+        if self.parsed_format is not None:
+            return f"not a time ({self.parsed_format.shown})"
+        return "not a time with an offset (YYYY-MM-DDTHH:MM[:SS[.f]]Z)"
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        pl.Series([0]).cast(pl.Datetime("us")).dt.replace_time_zone(zone)
+    except pl.exceptions.PolarsError:
+        raise PlanError(
+            f"ZonedTimestamp(zone={zone!r}): unknown time zone; expected a name such as America/Argentina/Buenos_Aires"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -103,6 +194,7 @@ class TextList(Kind):
 
     dtype = pl.List(pl.String())
     reason = "not a list of texts"
+    holds_quotes = True
 
 
 @dataclass(frozen=True)
@@ -112,3 +204,49 @@ class FieldList(Kind):
     field: str = "name"
     dtype = pl.List(pl.String())
     reason = "not a list of entries with that field"
+    holds_quotes = True
+
+
+@dataclass(frozen=True)
+class Json(Kind):
+    """Valid JSON. With a ``path`` such as ``customer.address.city`` or ``items[0].price``, the value there, read as
+    a cell of ``kind``; null where the path leads to nothing."""
+
+    path: str = ""
+    kind: Kind = field(default_factory=Text)
+    holds_quotes = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kind, Json):
+            raise PlanError("Json(kind=Json(...)): give one path instead of two")
+        if not self.path and not isinstance(self.kind, Text):
+            raise PlanError(f"Json(kind={self.kind}) needs a path to the value")
+        self.steps  # noqa: B018  (checks the path)
+
+    @cached_property
+    def steps(self) -> tuple[str | int, ...]:
+        """The path as keys of objects and indexes of arrays."""
+        return json_path(self.path)
+
+    @property
+    def dtype(self) -> pl.DataType:
+        return self.kind.dtype
+
+    @property
+    def reason(self) -> str:
+        return "not valid JSON"
+
+
+_PATH_STEP = re.compile(r"\.?([^.\[\]]+)|\[([0-9]{1,9})\]")
+
+
+def json_path(path: str) -> tuple[str | int, ...]:
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        step = _PATH_STEP.match(path, at)
+        if step is None or (step[1] is not None and (at == 0) == path.startswith(".", at)):
+            raise PlanError(f"Json({path!r}): a path looks like customer.address.city or items[0].price")
+        steps.append(int(step[2]) if step[1] is None else step[1])
+        at = step.end()
+    return tuple(steps)

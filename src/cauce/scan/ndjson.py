@@ -14,20 +14,12 @@ import numpy as np
 import polars as pl
 
 from cauce.scan.block import RAW_CHARACTERS, REJECT_SCHEMA, FrameBlock, Rows
-from cauce.scan.kinds import FieldList, Kind, Text, TextList
+from cauce.scan.json_cells import cell_text, json_object
+from cauce.scan.kinds import Kind
 from cauce.scan.tables import TableSpec
 
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _REASON = "not a JSON object"
 _SPACE = b" \t\r\n"
-
-
-def json_object(line: bytes) -> dict[str, msgspec.Raw] | None:
-    """The members of an object, their values unread; None if the line is none."""
-    try:
-        return _OBJECT.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def lines_of(data: bytes) -> Iterator[bytes]:
@@ -83,24 +75,6 @@ def _row(line: bytes, kinds: dict[str, Kind]) -> dict[str, str | None] | None:
     if members is None:
         return None
     try:
-        return {header: _cell(members.get(header), kind) for header, kind in kinds.items()}
+        return {header: cell_text(members.get(header), kind) for header, kind in kinds.items()}
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-
-
-def _cell(value: msgspec.Raw | None, kind: Kind) -> str | None:
-    if value is None:
-        return None
-    raw = bytes(value).strip(_SPACE)
-    first = raw[:1]
-    if first == b'"':
-        text: str = msgspec.json.decode(raw, type=str) if b"\\" in raw else raw[1:-1].decode()
-        return text
-    if raw == b"null":
-        return None
-    if first == b"[" and isinstance(kind, TextList | FieldList):
-        return repr(msgspec.json.decode(raw))
-    if first in (b"[", b"{") and not isinstance(kind, Text):
-        # Marked, so that no kind takes it for its own.
-        return "@" + raw.decode()
-    return raw.decode()

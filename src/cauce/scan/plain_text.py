@@ -46,6 +46,13 @@ def wall_clock(series: pl.Series) -> pl.Series:
     return within_calendar(series).dt.replace_time_zone(None)
 
 
+def in_zone(clock: pl.Series, zone: str) -> pl.Series:
+    """The moments in UTC at which the clocks of a zone show these times; null where they skip or repeat one."""
+    local = clock.dt.replace_time_zone(zone, ambiguous="null", non_existent="null")
+    moments = local.dt.convert_time_zone("UTC")
+    return moments.set(~in_calendar(moments), None)
+
+
 def _or_count(series: pl.Series, text: pl.Series) -> pl.Series:
     """The text, or where a value has none its bare count, marked so that it is read as no number."""
     return text.zip_with(text.is_not_null(), "@" + series.to_physical().cast(pl.String))

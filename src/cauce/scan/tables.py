@@ -12,7 +12,7 @@ from cauce.scan.kinds import Kind, Text
 class Column:
     """A column of a table: its name in the file's header, and the kind of its cells.
 
-    ``again``: another column reads the same cells, in another form; what cannot be read is reported there.
+    ``again``: another column reads the same cells, in another form; a cell that neither can read is reported there.
     """
 
     header: str

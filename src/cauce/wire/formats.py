@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from cauce.plan.outputs import Output, PlainOutput
+from cauce.plan.outputs import Output, PlainOutput, TimestampOutput
 from cauce.wire import Format
 
 GROUP_ROWS = 10_000
@@ -94,6 +94,8 @@ class _Json:
     """One array of objects, an object a line; exact numbers keep their digits."""
 
     def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
+        # As texts: Python would look for a database of time zones, which not every machine has.
+        self._times = {name: output for name, output in columns.items() if isinstance(output, TimestampOutput)}
         self._plain = [name for name, output in columns.items() if isinstance(output, PlainOutput)]
         self._file = _Lines(out)
         self._encoder = msgspec.json.Encoder(decimal_format="number")
@@ -101,6 +103,7 @@ class _Json:
         self._file.write(b"[")
 
     def page(self, frame: pl.DataFrame) -> None:
+        frame = frame.with_columns(output.text(frame[name]) for name, output in self._times.items())
         for row in frame.iter_rows(named=True):
             for name in self._plain:
                 row[name] = without_zeros(row[name])

@@ -34,7 +34,8 @@ class Sink(Protocol):
 
     def page(self, query: str, frame: pl.DataFrame) -> None: ...
 
-    def rejects(self, frame: pl.DataFrame) -> None: ...
+    def rejects(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
+        """A part of a table has been read: its rows, and what of it was rejected."""
 
 
 class Watch(Protocol):
@@ -202,7 +203,7 @@ class Collect:
             for query in topology.plan.results
         ]
         self._readings += [
-            _Reading(topology.reports_log(table), report_names(topology, table), self._report(table.name))
+            _Reading(topology.reports_log(table), report_names(topology, table), self._report(table))
             for table in topology.plan.tables
         ]
 
@@ -226,13 +227,13 @@ class Collect:
     def _page(self, query: str) -> Callable[[Record], None]:
         return lambda page: self._sink.page(query, load_frame(page.body))
 
-    def _report(self, table: str) -> Callable[[Record], None]:
+    def _report(self, table: TableSpec) -> Callable[[Record], None]:
         def take(said: Record) -> None:
             report = load_report(said.body)
             if not report.whole:
-                raise CutWrongly(f"part {said.seq} of table {table} does not end where a record ends")
-            self._sink.rejects(report.frame(self._lines))
+                raise CutWrongly(f"part {said.seq} of table {table.name} does not end where a record ends")
+            self._sink.rejects(table, report.rows, report.frame(self._lines))
             if self._watch is not None:
-                self._watch.scanned(table, said.seq, report.rows)
+                self._watch.scanned(table.name, said.seq, report.rows)
 
         return take

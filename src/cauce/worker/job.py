@@ -16,6 +16,8 @@ from cauce.plan import Dataset
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.parts import TableFile, check_columns, find_files
+from cauce.scan.reject_summary import RejectSummary
+from cauce.scan.tables import TableSpec
 from cauce.wire import REJECTS, Format
 from cauce.wire.formats import AnswerFile, csv_text, open_answer
 from cauce.worker.client import Watch
@@ -124,6 +126,10 @@ class Folder:
         self.rows: dict[str, int] = dict.fromkeys(self._results, 0)
         self.heads: dict[str, pl.DataFrame] = {}
         self.reject_spool = Rejects(out)
+        self.reject_summary = RejectSummary()
+
+    def _answer(self, query: str) -> Path:
+        return self._out / f"{query}.{self._form}"
 
     def _part(self, query: str) -> Path:
         return self._out / f".{query}.{self._form}.part"
@@ -137,13 +143,25 @@ class Folder:
         elif head.height < self._keep_rows:
             self.heads[query] = pl.concat([head, frame]).head(self._keep_rows)
 
-    def rejects(self, frame: pl.DataFrame) -> None:
+    def rejects(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
         self.reject_spool.add(frame)
+        self.reject_summary.add(table, rows, frame)
 
     def finish(self) -> None:
         for query, answer in self._open.items():
             answer.close()
-            self._part(query).replace(self._out / f"{query}.{self._form}")
+            self._part(query).replace(self._answer(query))
+        self._write_rejects()
+
+    def refuse(self) -> None:
+        """Keeps the rejects and no answer, not even one of an earlier run: the rejects would not be those of it."""
+        for query, answer in self._open.items():
+            answer.close()
+            self._part(query).unlink(missing_ok=True)
+            self._answer(query).unlink(missing_ok=True)
+        self._write_rejects()
+
+    def _write_rejects(self) -> None:
         (self._out / REJECTS).unlink(missing_ok=True)
         if self.reject_spool.count:
             part = self._out / f".{REJECTS}.part"
@@ -183,6 +201,12 @@ class Answers(dict[str, pl.DataFrame]):
     def __init__(self) -> None:
         super().__init__()
         self.rejects = pl.DataFrame(schema=REJECT_SCHEMA)
+        self.summary = RejectSummary()
+
+    @property
+    def reject_summary(self) -> pl.DataFrame:
+        """The rejects counted by table, column and reason, each with its first example and how to read such cells."""
+        return self.summary.frame()
 
 
 class Memory:
@@ -191,15 +215,18 @@ class Memory:
     def __init__(self) -> None:
         self._pages: dict[str, list[pl.DataFrame]] = {}
         self._rejects: list[pl.DataFrame] = []
+        self._summary = RejectSummary()
 
     def page(self, query: str, frame: pl.DataFrame) -> None:
         self._pages.setdefault(query, []).append(frame)
 
-    def rejects(self, frame: pl.DataFrame) -> None:
+    def rejects(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
         self._rejects.append(frame)
+        self._summary.add(table, rows, frame)
 
     def answers(self, plan: Plan) -> Answers:
         answers = Answers()
+        answers.summary = self._summary
         for query in plan.results:
             answers[query] = pl.concat(self._pages[query])
         if self._rejects:

@@ -1,0 +1,212 @@
+"""Counts rejects by table, column and reason, with an example of each, in memory that does not grow with them.
+
+Rejects of a table come in the order of their files and lines, in as many frames as it takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import polars as pl
+
+from cauce.errors import TooManyRejects, UsageError
+from cauce.scan.diagnosis import reasons, remedy
+from cauce.scan.tables import TableSpec
+
+MOST_GROUPS = 200
+"""Different columns and reasons of a table that are kept apart; those beyond are counted as one."""
+
+OTHER_REASONS = "other reasons"
+REMEDY_SHARE = Fraction(1, 10)
+"""A remedy is a change of the whole column: it is suggested if at least this share of the table's rows needs it."""
+
+EXAMPLE_CHARACTERS = 500
+SUMMARY_SCHEMA = {
+    "table": pl.String,
+    "column": pl.String,
+    "reason": pl.String,
+    "cells": pl.Int64,
+    "file": pl.String,
+    "line": pl.Int64,
+    "raw": pl.String,
+    "remedy": pl.String,
+}
+
+
+@dataclass
+class RejectGroup:
+    """Rejects of one column (None: whole records) for one reason. The example is the first of them."""
+
+    column: str | None
+    reason: str
+    file: str
+    line: int
+    raw: str
+    cells: int = 0
+
+
+@dataclass
+class TableRejects:
+    """What was rejected of a table. `rows` counts the records that could be cut into cells."""
+
+    spec: TableSpec
+    rows: int = 0
+    records: int = 0
+    """Records that could not be cut into cells."""
+    cells: int = 0
+    rejected_rows: int = 0
+    """Rows that have a rejected cell."""
+    groups: dict[tuple[str | None, str], RejectGroup] = field(default_factory=dict)
+    _last: tuple[str, int] | None = None
+
+    @property
+    def rejected(self) -> int:
+        return self.rejected_rows + self.records
+
+    @property
+    def share(self) -> Fraction:
+        """The share of all records that are rejected as a whole or have a rejected cell."""
+        return Fraction(self.rejected, max(self.rows + self.records, self.rejected, 1))
+
+    def add(self, frame: pl.DataFrame) -> None:
+        if frame.is_empty():
+            return
+        cells = frame.filter(pl.col("column").is_not_null())
+        self.records += frame.height - cells.height
+        self.cells += cells.height
+        self._count_rows(cells)
+        found = frame.group_by("column", "reason", maintain_order=True).agg(
+            pl.len().alias("cells"), pl.col("file", "line", "raw").first()
+        )
+        for row in found.iter_rows(named=True):
+            self._group(row).cells += row["cells"]
+
+    def _count_rows(self, cells: pl.DataFrame) -> None:
+        if cells.is_empty():
+            return
+        self.rejected_rows += cells.select("file", "line").n_unique()
+        # A line's rejects may be cut apart by the end of a frame.
+        if cells.row(0)[:2] == self._last:
+            self.rejected_rows -= 1
+        self._last = cells.row(-1)[0], cells.row(-1)[1]
+
+    def _group(self, row: dict[str, object]) -> RejectGroup:
+        key = (None if row["column"] is None else str(row["column"])), str(row["reason"])
+        if key not in self.groups and len(self.groups) >= MOST_GROUPS:
+            key = None, OTHER_REASONS
+        if key not in self.groups:
+            raw = str(row["raw"])[:EXAMPLE_CHARACTERS]
+            self.groups[key] = RejectGroup(*key, str(row["file"]), int(str(row["line"])), raw)
+        return self.groups[key]
+
+    def remedy(self, group: RejectGroup) -> str:
+        """What to change in the dataset so that cells like the example are read; empty if only a few are rejected."""
+        if Fraction(group.cells, max(self.rows, 1)) < REMEDY_SHARE:
+            return ""
+        kinds = [each.kind for each in self.spec.columns.values() if each.header == group.column]
+        guilty = [kind for kind in kinds if reasons(kind, [group.raw]) == [group.reason]]
+        return remedy(guilty[0], group.raw) if guilty else ""
+
+
+class RejectSummary:
+    """All rejects of a run."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, TableRejects] = {}
+
+    def add(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
+        """`rows` more records of a table have been read, and these rejects were found."""
+        found = self.tables.setdefault(table.name, TableRejects(table))
+        found.rows += rows
+        found.add(frame)
+
+    @property
+    def cells(self) -> int:
+        return sum(each.cells for each in self.tables.values())
+
+    @property
+    def rejected_rows(self) -> int:
+        return sum(each.rejected_rows for each in self.tables.values())
+
+    @property
+    def records(self) -> int:
+        return sum(each.records for each in self.tables.values())
+
+    def __bool__(self) -> bool:
+        return bool(self.cells or self.records)
+
+    def groups(self) -> Iterator[tuple[TableRejects, RejectGroup]]:
+        """The most frequent first."""
+        found = [(table, group) for table in self.tables.values() for group in table.groups.values()]
+        yield from sorted(found, key=lambda each: -each[1].cells)
+
+    def frame(self) -> pl.DataFrame:
+        rows = [
+            {"table": table.spec.name, "remedy": table.remedy(group), **vars(group)} for table, group in self.groups()
+        ]
+        return pl.DataFrame(rows, schema=SUMMARY_SCHEMA)
+
+    def sentence(self) -> str:
+        """How much could not be read: ``200,090 cells in 199,811 rows and 3 records``."""
+        parts = []
+        if self.cells:
+            parts.append(f"{_counted(self.cells, 'cell')} in {_counted(self.rejected_rows, 'row')}")
+        if self.records:
+            parts.append(_counted(self.records, "record"))
+        return " and ".join(parts) or "nothing"
+
+    def warnings(self) -> list[str]:
+        """A sentence for each table of which more than half was rejected."""
+        return [
+            f"more than half of {each.spec.name} was rejected ({percent(each.share)} of its "
+            f"{_counted(each.rows + each.records, 'row')}): answers that use the rejected cells leave these rows out"
+            for each in self.tables.values()
+            if each.share > Fraction(1, 2)
+        ]
+
+
+@dataclass(frozen=True)
+class RejectLimit:
+    """The most rejected rows that a run may have: a number of rows in all tables, or a share of each table."""
+
+    text: str
+    rows: int | None = None
+    share: Fraction | None = None
+
+    @classmethod
+    def parse(cls, given: str | int | None) -> RejectLimit | None:
+        if given is None or given == "":
+            return None
+        text = str(given)
+        found = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)\s?%", text, re.ASCII)
+        if found is None or (found[2] and Fraction(found[2]) > 100):
+            raise UsageError(
+                f"invalid limit of rejects {text!r}: expected a number of rows such as 100, or a share such as 5%"
+            )
+        return cls(text, int(found[1])) if found[1] else cls(text, share=Fraction(found[2]) / 100)
+
+    def check(self, summary: RejectSummary) -> None:
+        """Raises if more was rejected than is allowed."""
+        if self.rows is not None:
+            rejected = summary.rejected_rows + summary.records
+            if rejected > self.rows:
+                raise TooManyRejects(f"{_counted(rejected, 'row')} rejected, more than the {self.rows:,} allowed")
+        for table in summary.tables.values():
+            if self.share is not None and table.share > self.share:
+                raise TooManyRejects(
+                    f"{table.rejected:,} of the {_counted(table.rows + table.records, 'row')} of {table.spec.name} "
+                    f"({percent(table.share)}) rejected, more than the {self.text} allowed"
+                )
+
+
+def percent(share: Fraction) -> str:
+    """A whole number that is 0 or 100 only where that is exact."""
+    number = int(share * 100)
+    return f"{max(number, 1) if share else 0} %"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
