@@ -5,6 +5,7 @@ import { h, keyed, replace, say, set } from "./dom.js";
 import { bytes, clock, duration, percent, plural } from "./format.js";
 import { drawLanes, legend, words } from "./lanes.js";
 import { inOrder, lanesOf } from "./lives.js";
+import { scroller } from "./scroller.js";
 import { follow } from "./stream.js";
 
 const SPANS = /** @type {[string, number][]} */ ([["1 min", 60], ["5 min", 300], ["30 min", 1800], ["6 h", 21_600], ["7 days", 604_800]]);
@@ -21,7 +22,7 @@ export class ClusterPage {
     this.events = [];
     this.span = 1;
     this.leader = "";
-    this.note = h("p.why", { role: "status" }, "Looking…");
+    this.note = h("p.why", { role: "status" }, "Loading…");
     this.spans = h("div.chips", { role: "group", "aria-label": "How far back" }, SPANS.map(([name], index) =>
       h("button.chip", { type: "button", onclick: () => this.choose(index) }, name)));
     this.picture = h("div");
@@ -35,7 +36,7 @@ export class ClusterPage {
       h("div.bar", {}, h("h1", { id: "title" }, "Cluster"), this.live), this.note, this.body);
     follow("/v1/cluster/live", {
       event: (name, data) => this.take(name, data),
-      live: (live) => say(this.live, live ? "" : "The service does not answer; trying again…"),
+      live: (live) => say(this.live, live ? "" : "Live updates are interrupted; retrying."),
       refused: (problem) => say(this.note, problem.message),
     }, signal);
     const ticking = setInterval(() => this.draw(), 1000);
@@ -46,8 +47,8 @@ export class ClusterPage {
     const head = COLUMNS.map((name, index) => h(index > 1 && index < 5 ? "th.number" : "th", { scope: "col" },
       name || h("span.visually-hidden", {}, "Log")));
     return [
-      h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), this.picture, legend()),
-      h("section.card", {}, h("h2", {}, "Now"), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Processes now" },
+      h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), scroller("Processes over time", this.picture), legend()),
+      h("section.card", {}, h("h2", {}, "Now"), scroller("Processes now",
         h("table.compact.processes", {}, h("thead", {}, h("tr", {}, head)), this.rows)), this.logTitle, this.log),
       h("section.card", {}, h("h2", {}, "What happened"), this.list),
     ];
@@ -97,9 +98,7 @@ export class ClusterPage {
     const to = now();
     const from = to - SPANS[this.span][1];
     [...this.spans.children].forEach((chip, index) => set(chip, "aria-pressed", String(index === this.span)));
-    const before = this.picture.firstElementChild?.scrollLeft ?? 0;
     replace(this.picture, drawLanes(lanesOf(this.processes, this.events, from), from, to));
-    if (before) /** @type {Element} */ (this.picture.firstElementChild).scrollLeft = before;
   }
 
   /** @param {import("./lives.js").Process} each */

@@ -26,9 +26,8 @@ export function drawLanes(lanes, from, to) {
   const x = (/** @type {number} */ at) => LABEL + ((Math.min(Math.max(at, from), to) - from) / (to - from)) * (WIDTH - LABEL - RIGHT);
   const bottom = TOP + lanes.length * LANE;
   const rows = lanes.map((lane, index) => row(lane, TOP + index * LANE, x, from, to));
-  const picture = s("svg.lanes", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
+  return s("svg.lanes", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
     "aria-label": `${lanes.length} processes over the last ${duration(to - from)}` }, axis(from, to, bottom, x), rows);
-  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Processes over time" }, picture);
 }
 
 /** @param {import("./lives.js").Lane} lane @param {number} y @param {(at: number) => number} x @param {number} from @param {number} to */
