@@ -29,6 +29,7 @@ from cauce.plan import (
     total,
 )
 
+PATH = Path(__file__)
 STATION_COUNT = 1204
 FLOW = "durchschnittlicher_täglicher_abfluss_in_kubikmetern_je_sekunde_名前"
 NAME = "river_measurements_with_names_that_are_longer_than_usual_ones"
@@ -48,7 +49,7 @@ readings = Table(
     "readings.csv",
     {"station_id": Integer(), "day": Text(), "flow": Column(FLOW, Decimal()), "visits": Integer(), "remark": Text()},
 )
-dataset = Dataset(NAME, (stations, readings), source=Path(__file__))
+dataset = Dataset(NAME, (stations, readings), source=PATH)
 
 
 @dataset.query(station=TEXT, station_id=INTEGER, year=INTEGER, visits=INTEGER, **{FLOW: FLOAT})

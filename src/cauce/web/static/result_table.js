@@ -21,7 +21,8 @@ function cellOf(value, numeric, naming) {
   const exact = shown(value);
   if (!isNumber(value)) return h(numeric ? "td.number" : exact.length > LONG_LETTERS ? "td.long" : "td", {}, exact);
   const text = readable(exact, naming);
-  return h("td.number", text === exact ? {} : { title: exact, "data-exact": exact }, text);
+  const shortened = text.replaceAll(",", "") !== exact;
+  return h(shortened ? "td.number.shortened" : "td.number", text === exact ? {} : { title: exact, "data-exact": exact }, text);
 }
 
 /** Whole cells are copied with their exact values. @param {ClipboardEvent} event */
