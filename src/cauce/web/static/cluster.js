@@ -2,14 +2,14 @@
 
 import { getJson, now, Problem } from "./api.js";
 import { h, keyed, replace, say, set } from "./dom.js";
-import { bytes, clock, duration, percent, plural } from "./format.js";
+import { ago, bytes, clock, duration, percent, plural } from "./format.js";
 import { drawLanes, legend, words } from "./lanes.js";
 import { inOrder, lanesOf } from "./lives.js";
 import { scroller } from "./scroller.js";
 import { follow } from "./stream.js";
 
 const SPANS = /** @type {[string, number][]} */ ([["1 min", 60], ["5 min", 300], ["30 min", 1800], ["6 h", 21_600], ["7 days", 604_800]]);
-const COLUMNS = ["Process", "State", "Memory", "CPU", "Restarts", "At work on", "Last heard", ""];
+const COLUMNS = ["Process", "State", "Memory", "CPU", "Restarts", "Working on", "Last heartbeat", ""];
 const SHOWN_EVENTS = 100;
 
 export class ClusterPage {
@@ -50,7 +50,7 @@ export class ClusterPage {
       h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), scroller("Processes over time", this.picture), legend()),
       h("section.card", {}, h("h2", {}, "Now"), scroller("Processes now",
         h("table.compact.processes", {}, h("thead", {}, h("tr", {}, head)), this.rows)), this.logTitle, this.log),
-      h("section.card", {}, h("h2", {}, "What happened"), this.list),
+      h("section.card", {}, h("h2", {}, "Events"), this.list),
     ];
   }
 
@@ -77,9 +77,9 @@ export class ClusterPage {
   show() {
     const alive = this.processes.filter((each) => each.pid > 0).length;
     const deaths = this.events.filter((event) => event.what === "died").length;
-    const leads = this.leader ? `${this.leader} leads` : "nobody leads just now";
-    say(this.note, `${alive} of ${plural(this.processes.length, "process", "processes")} alive; ${leads}; ` +
-      `${plural(deaths, "death")} on record${this.healing()}.`);
+    const leads = this.leader ? `${this.leader} leads` : "no leader at the moment";
+    say(this.note, `${alive} of ${plural(this.processes.length, "process", "processes")} running; ${leads}; ` +
+      `${plural(deaths, "crash", "crashes")} recorded${this.healing()}.`);
     keyed(this.rows, this.processes, (each) => each.name, (each) => this.makeRow(each), (row, each) => fillRow(row, each));
     const newest = [...this.events].reverse().slice(0, SHOWN_EVENTS);
     keyed(this.list, newest, keyOf, (event) => h("li", { title: event.last || null }, h("time.quiet", {}, clock(event.at)),
@@ -98,7 +98,11 @@ export class ClusterPage {
     const to = now();
     const from = to - SPANS[this.span][1];
     [...this.spans.children].forEach((chip, index) => set(chip, "aria-pressed", String(index === this.span)));
+    const first = !this.picture.firstElementChild;
     replace(this.picture, drawLanes(lanesOf(this.processes, this.events, from), from, to));
+    // Where not all of it fits, the present is shown first.
+    const area = this.picture.closest(".scroll");
+    if (first && area) area.scrollLeft = area.scrollWidth;
   }
 
   /** @param {import("./lives.js").Process} each */
@@ -115,7 +119,7 @@ export class ClusterPage {
     say(this.logTitle, `Log of ${name}`);
     try {
       const found = await getJson(`/v1/cluster/processes/${encodeURIComponent(name)}/log`, this.signal);
-      say(this.log, found.text || "It has said nothing.");
+      say(this.log, found.text || "The log is empty.");
     } catch (problem) {
       say(this.log, problem instanceof Problem ? problem.message : String(problem));
     }
@@ -137,7 +141,7 @@ function fillRow(row, each) {
   say(cpu, each.cpu === null || each.cpu === undefined ? "" : percent(each.cpu));
   say(restarts, each.restarts);
   say(work, each.work || (each.pid ? "" : each.why));
-  say(heard, each.pid ? `${duration(each.quiet_s)} ago` : "");
+  say(heard, each.pid ? ago(each.quiet_s) : "");
 }
 
 /** @param {import("./lives.js").Happened} event */

@@ -74,8 +74,8 @@ export function words(event) {
 }
 
 export function legend() {
-  const kinds = [["died", "died"], ["detected", "noticed"], ["restarted", "started again"], ["caught-up", "back at work"],
-    ["elected", "elected; the line shows who leads"]];
+  const kinds = [["died", "crashed"], ["detected", "crash detected"], ["restarted", "restarted"], ["caught-up", "working again"],
+    ["elected", "elected; the line marks the leader"]];
   return h("ul.legend", {}, kinds.map(([kind, text]) => h("li", {},
     s("svg.sign-key", { viewBox: "-8 -8 16 16", width: 15, height: 15, "aria-hidden": "true" },
       s("g", { class: `sign ${kind}` }, s("path", { d: SHAPES[kind.replace("-", " ")] }))), text)));
