@@ -8,8 +8,10 @@ import pytest
 from cauce.gateway.errors import JobOver
 from cauce.gateway.graph import GraphBody
 from cauce.gateway.jobs import Jobs
-from cauce.worker.loop import Worker
+from cauce.gateway.names import fabric_name
+from cauce.worker.loop import Ending, Worker
 from cauce.worker.stats import STATS_LOG, Clocks, Stats
+from cauce.worker.topology import JOB_LOG
 from tests.gateway.serving import JOB, OWNER, Sent, World, run_to_end, send
 
 
@@ -72,6 +74,28 @@ def test_when_it_is_done_every_stage_is_finished_and_nothing_waits(world: World,
     for stage in graph.stages:
         assert stage.busy + stage.waiting + stage.idle == pytest.approx(1.0, abs=1e-3)
         assert stage.tasks == 0 or stage.busy > 0
+
+
+def test_a_done_job_has_no_backlog_even_without_statistics(world: World, sent: Sent) -> None:
+    jobs = world.gateway()
+    send(jobs, sent)
+    run_to_end(jobs, Worker(world.fabric()))
+    graph = jobs.graph(OWNER, JOB)
+    assert backlog(graph) == 0
+    assert all(stage.finished == stage.tasks for stage in graph.stages)
+    assert not any(stage.failed for stage in graph.stages)
+
+
+def test_the_stage_of_the_task_that_failed_is_marked(world: World, sent: Sent) -> None:
+    jobs = world.gateway()
+    send(jobs, sent)
+    topology = jobs._views.open(OWNER, JOB).topology
+    task = topology.tasks[-1]
+    ending = Ending("failed", "the cause", "job-failed")
+    world.fabric().append(fabric_name(OWNER, JOB), JOB_LOG, [ending.dump(task.number)])
+    graph = jobs.graph(OWNER, JOB)
+    assert [stage.number for stage in graph.stages if stage.failed] == [topology.plan.stages.index(task.stage)]
+    assert backlog(graph) == 0
 
 
 def finished_tables(world: World) -> dict[str, object]:

@@ -16,9 +16,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Response
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDE = {"width": 1280, "height": 900}
-NARROW = {"width": 360, "height": 740}
+NARROW = {"width": 390, "height": 780}
 PATIENCE_MS = 30_000
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+SCREENSHOTS = Path(__file__).parents[2] / ".cache" / "screenshots"
+"""Kept by every run for people to look at; git ignores them."""
 
 
 def browser_path() -> str:
@@ -66,6 +68,15 @@ class Watched:
             for node in each["nodes"]
         ]
         assert problems == []
+
+    def screenshot(self, name: str, *, whole: bool = True) -> None:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
+
+    def assert_fits(self) -> None:
+        """Nothing makes the page itself scroll sideways."""
+        wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{wide} pixels do not fit"
 
     def picture(self, name: str) -> None:
         """Kept for the documentation, where that is asked for."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cauce.datasets.synth import generate
-from tests.service.running import Running
+from tests.service.running import Running, pieces_of, until
+from tests.web import river
 
 if not os.environ.get("CI"):
     pytest.importorskip("playwright")
@@ -40,7 +41,8 @@ def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with Running(tmp_path_factory.mktemp("service"), "serve", "--workers", "2", "--gateways", "1") as running:
+    options = ("--workers", "2", "--gateways", "1", "--dataset", str(river.PATH))
+    with Running(tmp_path_factory.mktemp("service"), "serve", *options) as running:
         yield running
     assert running.process.returncode == 0
     assert not running.events("internal error"), running.said()
@@ -54,3 +56,31 @@ def done(service: Running, coffee: Path) -> str:
     with Service(service.url) as client:
         client.submit("coffee", coffee, job="done")
     return "done"
+
+
+@pytest.fixture(scope="session")
+def river_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("river")
+    river.write_files(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def river_job(service: Running, river_files: Path) -> str:
+    """A job with the longest names that are allowed, done."""
+    job = "every-station-of-the-river-and-its-tributaries.with-64-characters"[:64]
+    queries = [river.BY_STATION, river.BY_MONTH, river.COMPARED]
+    service.create(job, river.NAME, queries)
+    service.upload(job, pieces_of(str(river.PATH), river_files, 2**20, queries))
+    service.wait_done(job)
+    return job
+
+
+@pytest.fixture(scope="session")
+def failed_job(service: Running, river_files: Path) -> str:
+    """A job that one of its scan tasks has failed."""
+    job = "this-job-fails-in-its-scan"
+    service.create(job, river.NAME, [river.FAILING])
+    service.upload(job, pieces_of(str(river.PATH), river_files, 2**20, [river.FAILING]))
+    until("the failure", lambda: service.state(job) == "failed")
+    return job

@@ -102,6 +102,45 @@ def test_numbers_keep_every_digit(page: Page) -> None:
     assert (found["total"], found["next"], found["complete"]) == (2, "0.2", True)
 
 
+def test_numbers_are_grouped_and_shortened_without_losing_their_size(page: Page) -> None:
+    cases = {
+        "1234567": "1,234,567",
+        "-1234.50": "-1,234.50",
+        "999": "999",
+        "4.79126213592233": "4.7913",
+        "12.500000000000000000": "12.5",
+        "0.000012345678": "0.00001235",
+        "0.99999": "1",
+        "12345678901234567890.123456": "12,345,678,901,234,567,890.1235",
+        "1.23456789e-7": "1.2346e-7",
+    }
+    assert {exact: call(page, "numbers", "readable", exact) for exact in cases} == cases
+    assert call(page, "numbers", "readable", "100001", True) == "100001"
+
+
+def test_ids_and_years_are_told_from_quantities(page: Page) -> None:
+    names = {"user_id": True, "movieId": True, "Airport Code": True, "year": True, "paid": False, "reviews": False}
+    assert {name: call(page, "numbers", "isNaming", name) for name in names} == names
+
+
+def test_labels_are_placed_on_their_lines_and_apart(page: Page) -> None:
+    found = page.evaluate(
+        """async ([address, paths, boxes]) => {
+          const { placed } = await import(address);
+          return [...placed(new Map(paths), boxes, { width: 40, height: 10 })];
+        }""",
+        [
+            f"/assets/{assets().version}/labels.js",
+            [[name, [[0, 0], [100, 0]]] for name in "abcdefg"],
+            [{"x": 0, "y": -20, "width": 20, "height": 40}],
+        ],
+    )
+    # Seven equal lines: there is room for two labels beside the box, the others are left out.
+    assert 1 <= len(found) <= 2
+    places = sorted(x for _, (x, _) in found)
+    assert all(later - earlier >= 40 for earlier, later in zip(places, places[1:], strict=False))
+
+
 def hint(kind: str, labels: list[str], values: list[str], **more: str) -> dict[str, object]:
     return {"kind": kind, "labels": labels, "values": values, "x": None, "y": None, "series": None, **more}
 

@@ -113,7 +113,7 @@ def test_an_upload_that_was_stopped_goes_on_where_it_was(browser: Browser, servi
         page.get_by_role("button", name="Send and watch").click()
         expect(page.locator("#uploads")).to_contain_text("transaction_items")
         page.get_by_role("button", name="Stop").click()
-        expect(page.locator(".notice.bad")).to_contain_text("go on where it was")
+        expect(page.locator(".upload.failed")).to_contain_text("to resume it")
         assert stalled
         page.unroute_all(behavior="ignoreErrors")
         assert service.state("resumed") == "receiving"
@@ -126,18 +126,6 @@ def test_an_upload_that_was_stopped_goes_on_where_it_was(browser: Browser, servi
         assert not [url for url in again if "/tables/stores/" in url]
         found.complaints = [each for each in found.complaints if "ERR_ABORTED" not in each]
     assert_answers(service, "resumed", coffee)
-
-
-@pytest.mark.slow
-def test_a_broken_file_is_told_with_its_name(browser: Browser, service: Running, coffee: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "broken"
-    shutil.copytree(coffee, folder)
-    (folder / "stores" / "stores.csv").write_bytes(b"")
-    with watched(browser, service.url) as found:
-        page = found.open("#/new")
-        fill(page, folder, "broken")
-        page.get_by_role("button", name="Send and watch").click()
-        expect(page.locator(".notice.bad")).to_contain_text("stores/stores.csv is empty")
 
 
 @pytest.mark.slow

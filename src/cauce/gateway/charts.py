@@ -33,7 +33,7 @@ def chart_of(columns: Mapping[str, Output]) -> Chart | None:
     """None where a table alone says it best."""
     latitude = _first(columns, _LATITUDE)
     longitude = _first(columns, _LONGITUDE)
-    numbers = [name for name, output in columns.items() if _is_number(output) and not _is_identifier(name)]
+    numbers = [name for name, output in columns.items() if _is_number(output) and not _names_something(name)]
     texts = [name for name, output in columns.items() if output.dtype == pl.String]
     if latitude is not None and longitude is not None:
         return Chart("scatter", texts, [], longitude, latitude)
@@ -56,6 +56,11 @@ def _labels(columns: Mapping[str, Output], texts: list[str]) -> list[str]:
 
 def _is_identifier(name: str) -> bool:
     return _IDENTIFIER.match(name) is not None
+
+
+def _names_something(name: str) -> bool:
+    """An identifier or a period, such as a year: a number that is no quantity."""
+    return _is_identifier(name) or _PERIOD.match(name) is not None
 
 
 def _is_number(output: Output) -> bool:

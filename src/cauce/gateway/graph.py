@@ -28,7 +28,7 @@ BUCKETS = 120
 class StageBody(msgspec.Struct, frozen=True):
     """Shares are of the time of all its tasks: `busy` a worker is at one, `waiting` one is held and its input has not
     come, `idle` the rest. Of a job that has ended they are those of its whole life. Rows and bytes are those read of
-    the table, repetitions included."""
+    the table, repetitions included. `failed`: one of its tasks ended the job."""
 
     number: int
     name: str
@@ -44,11 +44,12 @@ class StageBody(msgspec.Struct, frozen=True):
     bytes: int
     rows_per_s: float
     bytes_per_s: float
+    failed: bool = False
 
 
 class EdgeBody(msgspec.Struct, frozen=True):
     """From a table that the client sends, or from a stage, to a stage. `backlog` counts what was sent and nobody has
-    read yet, in `unit`s: parts or records."""
+    read yet, in `unit`s: parts or records; it is 0 once the job has ended, because nobody will read it."""
 
     id: str
     from_stage: int | None
@@ -147,7 +148,7 @@ def _stage(view: JobView, history: History, numbers: _Numbers, number: int) -> S
         stage.table.name if stage.table is not None else None,
         queries_of(plan, stage),
         len(tasks),
-        sum(task in history.stands and history.stands[task].finished for task in tasks),
+        _finished(view, history, tasks),
         busy,
         waiting,
         round(1.0 - busy - waiting, 4),
@@ -155,7 +156,15 @@ def _stage(view: JobView, history: History, numbers: _Numbers, number: int) -> S
         total.read.bytes,
         numbers.rate(recent.read.rows),
         numbers.rate(recent.read.bytes),
+        not view.end.failed_tasks().isdisjoint(tasks),
     )
+
+
+def _finished(view: JobView, history: History, tasks: list[int]) -> int:
+    """A job that is done has finished all its tasks, even if the last statistics of a worker were lost."""
+    if view.state == "done":
+        return len(tasks)
+    return sum(task in history.stands and history.stands[task].finished for task in tasks)
 
 
 def _raw_edges(view: JobView, history: History, numbers: _Numbers) -> Iterator[EdgeBody]:
@@ -164,7 +173,8 @@ def _raw_edges(view: JobView, history: History, numbers: _Numbers) -> Iterator[E
             continue
         receipts = view.receipts[stage.table.name]
         recent = numbers.recent.get(number, Gain()).read
-        waiting = max(len(receipts.held) - _parts_done(view, history, stage), 0)
+        ended = view.state in ENDED
+        waiting = 0 if ended else max(len(receipts.held) - _parts_done(view, history, stage), 0)
         size = round(receipts.bytes * waiting / max(len(receipts.held), 1))
         yield EdgeBody(
             f"t{number}",
@@ -210,7 +220,7 @@ def _edges(view: JobView, history: History, numbers: _Numbers) -> Iterator[EdgeB
             recent = numbers.sent_recently.get(edge.number, Flow())
             for reader, other in enumerate(stages):
                 if edge.number in other.receives:
-                    waiting = _backlog(view.topology, history, edge, other)
+                    waiting = 0 if view.state in ENDED else _backlog(view.topology, history, edge, other)
                     yield EdgeBody(
                         f"e{edge.number}-{reader}",
                         sender,

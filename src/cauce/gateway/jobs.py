@@ -389,7 +389,9 @@ class Jobs:
             data = self._views.manifest(name)
             if data is None:
                 return self._statuses.of_stone(self._views.stone(owner, job))
-            stone = self._bury(name, owner, job, data, "cancelled", "its client cancelled it")
+            before = self._current(name, owner, job, data).state
+            cause = f"{before}, then removed by its client" if before in ENDED else "cancelled by its client"
+            stone = self._bury(name, owner, job, data, "cancelled", cause)
             status = self._statuses.of_stone(stone)
         self._tell("cancelled", status)
         return status

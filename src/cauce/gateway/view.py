@@ -145,13 +145,26 @@ class End:
     several notes the first counts."""
 
     said: list[Ending] = field(default_factory=list)
+    causes: dict[int, str] = field(default_factory=dict)
+    """Why the job failed, by the producer that recorded it: a task's number, or one that belongs to no task."""
     _position: Position = field(default_factory=dict)
 
     def advance(self, fabric: Fabric, job: str) -> None:
         batch = fabric.read(job, JOB_LOG, self._position, _STATE_BYTES)
         self._position = batch.position
         ends = [each for each in batch.records if each.kind == Kind.STATE]
-        self.said += [msgspec.json.decode(each.body, type=Ending) for each in ends]
+        for each in ends:
+            ending = msgspec.json.decode(each.body, type=Ending)
+            self.said.append(ending)
+            if ending.state == "failed":
+                self.causes.setdefault(each.producer, ending.cause)
+
+    def failed_tasks(self) -> set[int]:
+        """Producers that recorded the cause for which the job failed; empty for a job that ended otherwise."""
+        ending = self.ending
+        if ending is None or ending.state != "failed":
+            return set()
+        return {producer for producer, cause in self.causes.items() if cause == ending.cause}
 
     @property
     def ending(self) -> Ending | None:

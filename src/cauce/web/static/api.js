@@ -1,10 +1,12 @@
 // Requests to the gateway: with a token where one is needed, and errors in the gateway's own words.
 
+import { answered, suspect } from "./connection.js";
+
 const TOKEN = "cauce-token";
 let offset_s = 0;
-/** @type {(() => Promise<string | null>) | null} */
+/** @type {((rejected: boolean) => Promise<boolean>) | null} */
 let askForToken = null;
-/** @type {Promise<string | null> | null} */
+/** @type {Promise<boolean> | null} */
 let asking = null;
 
 /** What a gateway refused, or that none answered (status 0). */
@@ -18,7 +20,7 @@ export class Problem extends Error {
   }
 }
 
-/** @param {() => Promise<string | null>} ask asks the person for a token; null: none was given */
+/** @param {(rejected: boolean) => Promise<boolean>} ask asks the person for a token and sets it; false: none was given */
 export function onUnauthorized(ask) {
   askForToken = ask;
 }
@@ -52,17 +54,29 @@ export async function request(path, options = {}) {
     const problem = await problemOf(response);
     if (response.status !== 401 || askForToken === null) throw problem;
     if (used !== token()) continue;
-    if (!(await tokenFromPerson())) throw problem;
+    if (!(await tokenFromPerson(used !== ""))) throw problem;
   }
 }
 
-/** Several requests that need a token ask for it once. */
-async function tokenFromPerson() {
-  asking ??= /** @type {() => Promise<string | null>} */ (askForToken)();
+/** Several requests that need a token ask for it once. @param {boolean} rejected */
+async function tokenFromPerson(rejected) {
+  asking ??= /** @type {(rejected: boolean) => Promise<boolean>} */ (askForToken)(rejected);
   const given = await asking;
   asking = null;
-  if (given) setToken(given);
   return given;
+}
+
+/** Why a token cannot be used; "" if the service accepts it. @param {string} candidate @returns {Promise<string>} */
+export async function refusalOf(candidate) {
+  if (!candidate) return "Enter a token.";
+  if (!/^[!-~]+$/.test(candidate)) return "This is not a token: a token has only ASCII letters, digits and punctuation.";
+  try {
+    const response = await send("/v1/datasets", {}, candidate);
+    if (response.status !== 401) return "";
+    return "The service does not accept this token. Check that you copied all of it.";
+  } catch (problem) {
+    return `${problem instanceof Error ? problem.message : String(problem)} Try again.`;
+  }
 }
 
 /** @param {string} path @param {RequestInit} options @param {string} used */
@@ -71,13 +85,15 @@ async function send(path, options, used) {
   if (used) headers.set("Authorization", `Bearer ${used}`);
   try {
     const response = await fetch(path, { ...options, headers });
+    answered();
     const date = Date.parse(response.headers.get("date") ?? "");
     // The header counts whole seconds: half of one is its mean error.
     if (!Number.isNaN(date)) offset_s = smoothed(date / 1000 + 0.5 - Date.now() / 1000);
     return response;
   } catch (problem) {
     if (options.signal?.aborted) throw problem;
-    throw new Problem(0, "unreachable", "The service does not answer.");
+    suspect();
+    throw new Problem(0, "unreachable", "Cannot reach the service.");
   }
 }
 

@@ -2,11 +2,12 @@
 
 import { onUnauthorized } from "./api.js";
 import { ClusterPage } from "./cluster.js";
+import { startHeartbeat } from "./connection.js";
+import { tokenAsked } from "./dialogs.js";
 import { h, replace, set } from "./dom.js";
 import { JobPage } from "./job.js";
 import { JobsPage } from "./jobs.js";
 import { NewPage } from "./new.js";
-import { tokenAsked } from "./notices.js";
 import { startTheme } from "./theme.js";
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -41,7 +42,7 @@ function open() {
 function broken(reason) {
   if (reason instanceof DOMException && reason.name === "AbortError") return;
   replace(/** @type {HTMLElement} */ (document.getElementById("broken")),
-    h("p", {}, `Something is wrong with this page: ${reason instanceof Error ? reason.message : String(reason)}. Load it again.`));
+    h("p", {}, `This page has an error: ${reason instanceof Error ? reason.message : String(reason)}. Reload it.`));
 }
 
 window.addEventListener("error", (event) => broken(event.error));
@@ -54,5 +55,6 @@ window.addEventListener("hashchange", () => {
   if (!location.hash || location.hash.startsWith("#/")) open();
 });
 onUnauthorized(tokenAsked);
+startHeartbeat();
 startTheme();
 open();

@@ -1,7 +1,8 @@
 // Which chart fits an answer: a pure function of the hint that came with the query and of the rows to be shown.
 
 const PERIOD = /^\d{4}([-/ ](\d{1,2}|[HSQW]\d{1,2})([-/]\d{1,2})?)?$/i;
-const MOST_BARS = 60;
+export const MOST_BARS = 200;
+const MOST_POINTS = 2000;
 const MOST_SERIES = 8;
 
 /**
@@ -10,6 +11,11 @@ const MOST_SERIES = 8;
  * @typedef {{kind: "line", x: string[], series: {name: string, values: (number | null)[]}[], left: number, value: string}} Lines
  * @typedef {{kind: "scatter", points: {x: number, y: number, label: string}[], x: string, y: string}} Scatter
  */
+
+/** How many rows of an answer a chart shows at most. @param {Hint} hint */
+export function limitOf(hint) {
+  return hint.kind === "bars" ? MOST_BARS : MOST_POINTS;
+}
 
 /**
  * @param {Hint | null} hint

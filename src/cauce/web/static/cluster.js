@@ -2,14 +2,15 @@
 
 import { getJson, now, Problem } from "./api.js";
 import { h, keyed, replace, say, set } from "./dom.js";
-import { bytes, clock, duration, percent, plural } from "./format.js";
+import { ago, bytes, clock, duration, percent, plural } from "./format.js";
 import { drawLanes, legend, words } from "./lanes.js";
 import { inOrder, lanesOf } from "./lives.js";
 import { NoWorkerBanner } from "./no_worker.js";
+import { scroller } from "./scroller.js";
 import { follow } from "./stream.js";
 
 const SPANS = /** @type {[string, number][]} */ ([["1 min", 60], ["5 min", 300], ["30 min", 1800], ["6 h", 21_600], ["7 days", 604_800]]);
-const COLUMNS = ["Process", "State", "Memory", "CPU", "Restarts", "At work on", "Last heard", ""];
+const COLUMNS = ["Process", "State", "Memory", "CPU", "Restarts", "Working on", "Last heartbeat", ""];
 const SHOWN_EVENTS = 100;
 
 export class ClusterPage {
@@ -22,7 +23,7 @@ export class ClusterPage {
     this.events = [];
     this.span = 1;
     this.leader = "";
-    this.note = h("p.why", { role: "status" }, "Looking…");
+    this.note = h("p.why", { role: "status" }, "Loading…");
     this.missing = new NoWorkerBanner();
     this.spans = h("div.chips", { role: "group", "aria-label": "How far back" }, SPANS.map(([name], index) =>
       h("button.chip", { type: "button", onclick: () => this.choose(index) }, name)));
@@ -37,7 +38,7 @@ export class ClusterPage {
       h("div.bar", {}, h("h1", { id: "title" }, "Cluster"), this.live), this.missing.element, this.note, this.body);
     follow("/v1/cluster/live", {
       event: (name, data) => this.take(name, data),
-      live: (live) => say(this.live, live ? "" : "The service does not answer; trying again…"),
+      live: (live) => say(this.live, live ? "" : "Live updates are interrupted; retrying."),
       refused: (problem) => say(this.note, problem.message),
     }, signal);
     const ticking = setInterval(() => this.draw(), 1000);
@@ -48,10 +49,10 @@ export class ClusterPage {
     const head = COLUMNS.map((name, index) => h(index > 1 && index < 5 ? "th.number" : "th", { scope: "col" },
       name || h("span.visually-hidden", {}, "Log")));
     return [
-      h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), this.picture, legend()),
-      h("section.card", {}, h("h2", {}, "Now"), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Processes now" },
+      h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), scroller("Processes over time", this.picture), legend()),
+      h("section.card", {}, h("h2", {}, "Now"), scroller("Processes now",
         h("table.compact.processes", {}, h("thead", {}, h("tr", {}, head)), this.rows)), this.logTitle, this.log),
-      h("section.card", {}, h("h2", {}, "What happened"), this.list),
+      h("section.card", {}, h("h2", {}, "Events"), this.list),
     ];
   }
 
@@ -79,9 +80,9 @@ export class ClusterPage {
   show() {
     const alive = this.processes.filter((each) => each.pid > 0).length;
     const deaths = this.events.filter((event) => event.what === "died").length;
-    const leads = this.leader ? `${this.leader} leads` : "nobody leads just now";
-    say(this.note, `${alive} of ${plural(this.processes.length, "process", "processes")} alive; ${leads}; ` +
-      `${plural(deaths, "death")} on record${this.healing()}.`);
+    const leads = this.leader ? `${this.leader} leads` : "no leader at the moment";
+    say(this.note, `${alive} of ${plural(this.processes.length, "process", "processes")} running; ${leads}; ` +
+      `${plural(deaths, "crash", "crashes")} recorded${this.healing()}.`);
     keyed(this.rows, this.processes, (each) => each.name, (each) => this.makeRow(each), (row, each) => fillRow(row, each));
     const newest = [...this.events].reverse().slice(0, SHOWN_EVENTS);
     keyed(this.list, newest, keyOf, (event) => h("li", { title: event.last || null }, h("time.quiet", {}, clock(event.at)),
@@ -100,9 +101,11 @@ export class ClusterPage {
     const to = now();
     const from = to - SPANS[this.span][1];
     [...this.spans.children].forEach((chip, index) => set(chip, "aria-pressed", String(index === this.span)));
-    const before = this.picture.firstElementChild?.scrollLeft ?? 0;
+    const first = !this.picture.firstElementChild;
     replace(this.picture, drawLanes(lanesOf(this.processes, this.events, from), from, to));
-    if (before) /** @type {Element} */ (this.picture.firstElementChild).scrollLeft = before;
+    // Where not all of it fits, the present is shown first.
+    const area = this.picture.closest(".scroll");
+    if (first && area) area.scrollLeft = area.scrollWidth;
   }
 
   /** @param {import("./lives.js").Process} each */
@@ -119,7 +122,7 @@ export class ClusterPage {
     say(this.logTitle, `Log of ${name}`);
     try {
       const found = await getJson(`/v1/cluster/processes/${encodeURIComponent(name)}/log`, this.signal);
-      say(this.log, found.text || "It has said nothing.");
+      say(this.log, found.text || "The log is empty.");
     } catch (problem) {
       say(this.log, problem instanceof Problem ? problem.message : String(problem));
     }
@@ -141,7 +144,7 @@ function fillRow(row, each) {
   say(cpu, each.cpu === null || each.cpu === undefined ? "" : percent(each.cpu));
   say(restarts, each.restarts);
   say(work, each.work || (each.pid ? "" : restartWords(each)));
-  say(heard, each.pid ? `${duration(each.quiet_s)} ago` : "");
+  say(heard, each.pid ? ago(each.quiet_s) : "");
 }
 
 /** @param {import("./lives.js").Process} each */

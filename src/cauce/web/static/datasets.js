@@ -6,7 +6,7 @@ import { getJson } from "./api.js";
 let known = null;
 
 /**
- * @typedef {{name: string, files: string[], delimiter: string}} TableFiles
+ * @typedef {{name: string, files: string[], delimiter: string, columns: string[]}} TableFiles
  * @typedef {{name: string, question: string, columns: string[], tables: string[], chart: any}} Query
  * @typedef {{name: string, choices: string[], help: string}} Parameter
  * @typedef {{name: string, tables: TableFiles[], queries: Query[], parameters: Parameter[], error: string}} Dataset

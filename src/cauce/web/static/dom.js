@@ -68,6 +68,11 @@ export function say(element, text) {
   if (element.textContent !== wanted) element.textContent = wanted;
 }
 
+/** A long name that may break after its separators, and not within its words. @param {string} name @returns {Child[]} */
+export function breakable(name) {
+  return name.split(/(?<=[_./-])(?=\w)/).flatMap((piece, index) => (index ? [document.createElement("wbr"), piece] : [piece]));
+}
+
 /** @param {Element} element @param {...(Child | Child[])} children */
 export function replace(element, ...children) {
   element.replaceChildren(...nodes(children));

@@ -44,21 +44,28 @@ export function duration(seconds) {
 
 /** 14:03:22, with the day if it is not today @param {number} at seconds since 1970 */
 export function clock(at) {
-  const moment = new Date(at * 1000);
-  const time = moment.toTimeString().slice(0, 8);
-  if (moment.toDateString() === new Date().toDateString()) return time;
-  return `${day(moment)} ${time}`;
+  const when = new Date(at * 1000);
+  const time = when.toTimeString().slice(0, 8);
+  return when.toDateString() === new Date().toDateString() ? time : `${day(when)} ${time}`;
 }
 
-/** @param {Date} moment */
-function day(moment) {
+/** 2026-11-16 14:03:22, in the time zone of this browser @param {number} at seconds since 1970 */
+export function moment(at) {
+  const when = new Date(at * 1000);
+  return `${day(when)} ${when.toTimeString().slice(0, 8)}`;
+}
+
+/** "5 min ago" @param {number} seconds */
+export function ago(seconds) {
+  if (seconds < 5) return "just now";
+  const [size, unit] = /** @type {[number, string][]} */ ([[86_400, "day"], [3600, "h"], [60, "min"], [1, "s"]])
+    .find(([each]) => seconds >= each) ?? [1, "s"];
+  const units = Math.floor(seconds / size);
+  return `${units} ${unit}${unit === "day" && units > 1 ? "s" : ""} ago`;
+}
+
+/** @param {Date} when */
+function day(when) {
   const two = (/** @type {number} */ part) => String(part).padStart(2, "0");
-  return `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
-}
-
-/** A cell of an answer as text. @param {unknown} value */
-export function cell(value) {
-  if (value === null || value === undefined) return "";
-  if (Array.isArray(value)) return value.join("; ");
-  return String(value);
+  return `${when.getFullYear()}-${two(when.getMonth() + 1)}-${two(when.getDate())}`;
 }

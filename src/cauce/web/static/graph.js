@@ -1,22 +1,25 @@
 // Draws a job's plan as it works: stages with their shares of time, edges with their flow and what waits on them.
 
 import { h, keyed, s, say, set } from "./dom.js";
-import { plural } from "./format.js";
-import { cut, describe, edgeWords, fillRow, flowText, shareText, stageTable, stageWords } from "./graph_words.js";
+import { backlogText, describe, edgeWords, fillRow, flowText, shareText, stageTable, stageWords } from "./graph_words.js";
+import { fitted, placed } from "./labels.js";
 import { layout } from "./layout.js";
+import { scroller } from "./scroller.js";
+import { Zoom } from "./zoom.js";
 
-const WIDTH = 186;
+const WIDTH = 200;
+const INNER = WIDTH - 24;
 const HEIGHT = 74;
+const TABLE_WIDTH = 150;
 const TABLE_HEIGHT = 46;
-const GAP = { across: 104, down: 24 };
-const SMALLEST = 0.72;
+const GAP = { across: 116, down: 26 };
+const LABEL = { width: 106, height: 28 };
 const MARGIN = 12;
-const TITLE_LETTERS = 22;
 
 /**
  * @typedef {{number: number, name: string, kind: string, table: string | null, queries: string[], tasks: number,
  *   finished: number, busy: number, waiting: number, idle: number, rows: number, bytes: number,
- *   rows_per_s: number, bytes_per_s: number}} Stage
+ *   rows_per_s: number, bytes_per_s: number, failed: boolean}} Stage
  * @typedef {{id: string, from_stage: number | null, from_table: string | null, to_stage: number, spread: string,
  *   keys: string[], records: number, rows: number, bytes: number, rows_per_s: number, bytes_per_s: number,
  *   backlog: number, backlog_bytes: number, unit: string}} Edge
@@ -32,8 +35,9 @@ export class GraphView {
     this.boxes = s("g");
     this.picture = s("svg.graph", { role: "img", "aria-label": "The job's plan" }, this.lines, this.boxes, this.labels);
     this.rows = h("tbody");
-    this.element = h("div", {},
-      h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Picture of the plan" }, this.picture),
+    this.zoom = new Zoom(this.picture);
+    this.element = h("div", {}, this.zoom.element,
+      scroller("Picture of the plan", this.picture, "The plan is wider than the page: scroll sideways, or choose “Whole plan”."),
       h("details.more", {}, h("summary", {}, "The same as a table"), stageTable(this.rows)));
   }
 
@@ -54,17 +58,17 @@ export class GraphView {
   arrange(graph) {
     const tables = [...new Set(graph.edges.flatMap((edge) => (edge.from_table === null ? [] : [edge.from_table])))];
     const boxes = [
-      ...tables.map((table) => ({ id: `table ${table}`, width: WIDTH * 0.72, height: TABLE_HEIGHT })),
+      ...tables.map((table) => ({ id: `table ${table}`, width: TABLE_WIDTH, height: TABLE_HEIGHT })),
       ...graph.stages.map((stage) => ({ id: `stage ${stage.number}`, width: WIDTH, height: HEIGHT })),
     ];
     const lines = graph.edges.map((edge) => ({ id: edge.id, from: origin(edge), to: `stage ${edge.to_stage}` }));
     const made = layout(boxes, lines, GAP);
-    set(this.picture, "viewBox", `${-MARGIN} ${-MARGIN} ${made.width + 2 * MARGIN} ${made.height + 2 * MARGIN}`);
-    // As wide as there is room for, but never so small that it could not be read.
-    this.picture.style.maxWidth = `${made.width + 2 * MARGIN}px`;
-    this.picture.style.minWidth = `${(made.width + 2 * MARGIN) * SMALLEST}px`;
+    const labels = placed(made.paths, [...made.boxes.values()], LABEL);
+    const [width, height] = [made.width + 2 * MARGIN, made.height + 2 * MARGIN];
+    set(this.picture, "viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
+    this.zoom.resize(width);
     this.lines.replaceChildren(...graph.edges.map((edge) => lineOf(edge, made.paths.get(edge.id) ?? [])));
-    this.labels.replaceChildren(...graph.edges.map((edge) => labelOf(edge, made.paths.get(edge.id) ?? [])));
+    this.labels.replaceChildren(...graph.edges.map((edge) => labelOf(edge, labels.get(edge.id))));
     this.boxes.replaceChildren(
       ...tables.map((table) => tableBox(table, /** @type {any} */ (made.boxes.get(`table ${table}`)))),
       ...graph.stages.map((stage) => stageBox(stage, /** @type {any} */ (made.boxes.get(`stage ${stage.number}`)))));
@@ -74,25 +78,26 @@ export class GraphView {
   fillBox(stage, live) {
     const box = /** @type {Element} */ (this.boxes.querySelector(`[data-stage="${stage.number}"]`));
     const done = stage.tasks > 0 && stage.finished >= stage.tasks;
-    set(box, "class", `stage ${stage.kind} ${done ? "finished" : stage.busy > 0.02 && live ? "busy" : ""}`);
-    const inner = WIDTH - 24;
-    set(/** @type {Element} */ (box.querySelector(".busy-share")), "width", inner * stage.busy);
+    const state = stage.failed ? "failed" : done ? "finished" : stage.busy > 0.02 && live ? "busy" : "";
+    set(box, "class", `stage ${stage.kind} ${state}`);
+    set(/** @type {Element} */ (box.querySelector(".busy-share")), "width", INNER * stage.busy);
     const waiting = /** @type {Element} */ (box.querySelector(".waiting-share"));
-    set(waiting, "x", 12 + inner * stage.busy);
-    set(waiting, "width", inner * stage.waiting);
-    say(/** @type {Element} */ (box.querySelector(".share-text")), shareText(stage, done, live));
+    set(waiting, "x", 12 + INNER * stage.busy);
+    set(waiting, "width", INNER * stage.waiting);
+    say(/** @type {Element} */ (box.querySelector(".share-text")), fitted(shareText(stage, done, live), INNER, "11px"));
     say(/** @type {Element} */ (box.querySelector("title")), stageWords(stage));
   }
 
   /** @param {Edge} edge @param {boolean} live */
   fillEdge(edge, live) {
-    const label = /** @type {Element} */ (this.labels.querySelector(`[data-edge="${edge.id}"]`));
+    const label = this.labels.querySelector(`[data-edge="${edge.id}"]`);
     const line = /** @type {Element} */ (this.lines.querySelector(`[data-edge="${edge.id}"]`));
     const flows = live && edge.rows_per_s + edge.bytes_per_s > 0;
     set(line, "class", `edge ${edge.spread} ${flows ? "flows" : ""} ${edge.backlog ? "waits" : ""}`);
-    say(label.children[0], flowText(edge, live));
-    say(label.children[1], edge.backlog ? `${plural(edge.backlog, edge.unit)} waiting` : "");
-    say(/** @type {Element} */ (line.querySelector("title")), edgeWords(edge));
+    for (const title of [line.querySelector("title"), label?.querySelector("title")]) if (title) say(title, edgeWords(edge));
+    if (!label?.children.length) return;
+    say(label.children[1], fitted(flowText(edge, live), LABEL.width, "11px"));
+    say(label.children[2], fitted(backlogText(edge), LABEL.width, "600 11px"));
   }
 }
 
@@ -125,17 +130,12 @@ function arrow(points) {
   return s("path.arrow", { d: `M ${x - 7} ${y - 4} L ${x} ${y} L ${x - 7} ${y + 4} Z` });
 }
 
-/** @param {Edge} edge @param {[number, number][]} points */
-function labelOf(edge, points) {
-  const [x0, y0] = points[points.length - 2] ?? [0, 0];
-  const [x1, y1] = points[points.length - 1] ?? [0, 0];
-  // In the gap before the reader, where no box can stand, and on the curve there.
-  const x = x1 - Math.min(GAP.across, x1 - x0) / 2;
-  const along = x1 > x0 ? (x - x0) / (x1 - x0) : 0.5;
-  const y = y0 + (y1 - y0) * (3 * along ** 2 - 2 * along ** 3);
-  return s("g.edge-label", { "data-edge": edge.id },
-    s("text", { x, y: y - 5, "text-anchor": "middle" }),
-    s("text.backlog", { x, y: y + 13, "text-anchor": "middle" }));
+/** Empty where there is no room: then only the tooltip of the line has the numbers.
+ * @param {Edge} edge @param {[number, number] | undefined} at */
+function labelOf(edge, at) {
+  const [x, y] = at ?? [0, 0];
+  return s("g.edge-label", { "data-edge": edge.id }, at ? [s("title"),
+    s("text", { x, y: y - 4, "text-anchor": "middle" }), s("text.backlog", { x, y: y + 11, "text-anchor": "middle" })] : []);
 }
 
 /** @param {string} table @param {import("./layout.js").Placed} box */
@@ -143,7 +143,7 @@ function tableBox(table, box) {
   return s("g.table-box", { transform: `translate(${box.x} ${box.y})` },
     s("title", {}, `Table ${table}, sent by the client`),
     s("rect", { width: box.width, height: box.height, rx: box.height / 2 }),
-    s("text", { x: box.width / 2, y: box.height / 2 + 4, "text-anchor": "middle" }, cut(table, 18)));
+    s("text", { x: box.width / 2, y: box.height / 2 + 4, "text-anchor": "middle" }, fitted(table, box.width - 24)));
 }
 
 /** @param {Stage} stage @param {import("./layout.js").Placed} box */
@@ -151,9 +151,9 @@ function stageBox(stage, box) {
   return s("g", { "data-stage": stage.number, transform: `translate(${box.x} ${box.y})` },
     s("title"),
     s("rect.box", { width: WIDTH, height: HEIGHT, rx: 10 }),
-    s("text.name", { x: 12, y: 21 }, cut(stage.name, TITLE_LETTERS)),
-    s("text.for", { x: 12, y: 37 }, cut(`for ${stage.queries.join(", ")}`, 29)),
-    s("rect.idle-share", { x: 12, y: 45, width: WIDTH - 24, height: 6, rx: 3 }),
+    s("text.name", { x: 12, y: 21 }, fitted(stage.name, INNER, "600 13px")),
+    s("text.for", { x: 12, y: 37 }, fitted(`for ${stage.queries.join(", ")}`, INNER, "11px")),
+    s("rect.idle-share", { x: 12, y: 45, width: INNER, height: 6, rx: 3 }),
     s("rect.busy-share", { x: 12, y: 45, width: 0, height: 6, rx: 3 }),
     s("rect.waiting-share", { x: 12, y: 45, width: 0, height: 6, rx: 3 }),
     s("text.share-text", { x: 12, y: 65 }));

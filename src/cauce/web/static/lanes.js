@@ -26,9 +26,8 @@ export function drawLanes(lanes, from, to) {
   const x = (/** @type {number} */ at) => LABEL + ((Math.min(Math.max(at, from), to) - from) / (to - from)) * (WIDTH - LABEL - RIGHT);
   const bottom = TOP + lanes.length * LANE;
   const rows = lanes.map((lane, index) => row(lane, TOP + index * LANE, x, from, to));
-  const picture = s("svg.lanes", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
+  return s("svg.lanes", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
     "aria-label": `${lanes.length} processes over the last ${duration(to - from)}` }, axis(from, to, bottom, x), rows);
-  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Processes over time" }, picture);
 }
 
 /** @param {import("./lives.js").Lane} lane @param {number} y @param {(at: number) => number} x @param {number} from @param {number} to */
@@ -75,8 +74,8 @@ export function words(event) {
 }
 
 export function legend() {
-  const kinds = [["died", "died"], ["detected", "noticed"], ["restarted", "started again"], ["caught-up", "back at work"],
-    ["elected", "elected; the line shows who leads"]];
+  const kinds = [["died", "crashed"], ["detected", "crash detected"], ["restarted", "restarted"], ["caught-up", "working again"],
+    ["elected", "elected; the line marks the leader"]];
   return h("ul.legend", {}, kinds.map(([kind, text]) => h("li", {},
     s("svg.sign-key", { viewBox: "-8 -8 16 16", width: 15, height: 15, "aria-hidden": "true" },
       s("g", { class: `sign ${kind}` }, s("path", { d: SHAPES[kind.replace("-", " ")] }))), text)));

@@ -27,7 +27,7 @@ export function layout(boxes, lines, gap) {
     width: Math.max(0, ...all.map((box) => box.x + box.width)),
     height: Math.max(0, ...all.map((box) => box.y + box.height)),
     boxes: new Map(all.filter((box) => box.real).map((box) => [box.id, box])),
-    paths: new Map(chains.map(([line, chain]) => [line.id, pathOf(chain)])),
+    paths: pathsOf(chains),
   };
 }
 
@@ -145,13 +145,31 @@ function middle(box) {
   return box.y + box.height / 2;
 }
 
-/** @param {Placed[]} chain @returns {[number, number][]} */
-function pathOf(chain) {
-  return chain.flatMap((box, index) => {
+/** Lines that leave or enter the same box do so at different heights, in the order of where they come from or go to.
+ * @param {[Line, Placed[]][]} chains @returns {Map<string, [number, number][]>} */
+function pathsOf(chains) {
+  const leaves = ports(chains, (chain) => chain[0], (chain) => chain[1]);
+  const enters = ports(chains, (chain) => chain[chain.length - 1], (chain) => chain[chain.length - 2]);
+  return new Map(chains.map(([line, chain]) => [line.id, chain.flatMap((box, index) => {
     /** @type {[number, number][]} */
     const points = [];
-    if (index > 0) points.push([box.x, middle(box)]);
-    if (index < chain.length - 1) points.push([box.x + box.width, middle(box)]);
+    if (index > 0) points.push([box.x, index === chain.length - 1 ? enters.get(line.id) ?? middle(box) : middle(box)]);
+    if (index < chain.length - 1) points.push([box.x + box.width, index === 0 ? leaves.get(line.id) ?? middle(box) : middle(box)]);
     return points;
-  });
+  })]));
+}
+
+/** The height at which each line meets its box. @param {[Line, Placed[]][]} chains
+ * @param {(chain: Placed[]) => Placed} boxOf @param {(chain: Placed[]) => Placed} otherOf @returns {Map<string, number>} */
+function ports(chains, boxOf, otherOf) {
+  /** @type {Map<Placed, [Line, Placed[]][]>} */
+  const found = new Map();
+  for (const each of chains) found.set(boxOf(each[1]), [...(found.get(boxOf(each[1])) ?? []), each]);
+  /** @type {Map<string, number>} */
+  const heights = new Map();
+  for (const [box, lines] of found) {
+    lines.sort((a, b) => middle(otherOf(a[1])) - middle(otherOf(b[1])));
+    lines.forEach(([line], index) => heights.set(line.id, box.y + (box.height * (index + 1)) / (lines.length + 1)));
+  }
+  return heights;
 }

@@ -109,7 +109,7 @@ function wholeFile(path, file) {
 /** @param {string} path @param {File} file @param {string} delimiter @returns {AsyncGenerator<Part>} */
 async function* csvParts(path, file, delimiter) {
   const packed = endingOf(path) === ".csv.gz";
-  const cutter = new Cutter(packed ? unpacked(file, path) : slices(file), delimiter);
+  const cutter = new Cutter(reading(path, file), delimiter);
   const header = await cutter.header(path);
   const named = encodeURIComponent(JSON.stringify(header.cells));
   const line = header.cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(delimiter);
@@ -132,6 +132,11 @@ async function* csvParts(path, file, delimiter) {
 /** @param {string} path @param {number} firstLine */
 function place(path, firstLine) {
   return { "Cauce-File": encodeURIComponent(path), "Cauce-First-Line": String(firstLine) };
+}
+
+/** Reads the text of a CSV file, decompressed. @param {string} path @param {File} file @returns {import("./cut.js").Read} */
+export function reading(path, file) {
+  return endingOf(path) === ".csv.gz" ? unpacked(file, path) : slices(file);
 }
 
 /** @param {File} file @returns {import("./cut.js").Read} */

@@ -2,6 +2,7 @@
 // its connection while nobody looks at the page: a browser has only a few for each service.
 
 import { Problem, request } from "./api.js";
+import { onRecovery } from "./connection.js";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8000;
@@ -34,7 +35,7 @@ export async function follow(path, follower, signal) {
     }
     if (follower.over?.()) return;
     follower.live?.(false);
-    await sleep(pause, signal);
+    await pauseOf(pause, signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
 }
@@ -103,6 +104,15 @@ function untilVisible(signal) {
     document.addEventListener("visibilitychange", look);
     signal.addEventListener("abort", look);
   });
+}
+
+/** Shorter if the service answers again meanwhile. @param {number} ms @param {AbortSignal} signal */
+async function pauseOf(ms, signal) {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  onRecovery(() => over.abort(), either);
+  await sleep(ms, either);
+  over.abort();
 }
 
 /** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */

@@ -12,7 +12,7 @@ export function tabs(name, items, opened) {
   const buttons = new Map(items.map((item) => [item.id, h("button.tab", {
     type: "button", role: "tab", id: `tab-${item.id}`, "aria-controls": "tab-panel",
     onclick: () => open(item.id), onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, item.id),
-  }, item.id)]));
+  }, h("span.tab-name", { title: item.id }, item.id), h("span.tab-note"))]));
   const panel = h("div", { role: "tabpanel", id: "tab-panel", tabindex: "-1" });
   const list = h("div.tabs", { role: "tablist", "aria-label": name }, [...buttons.values()]);
 
@@ -43,9 +43,9 @@ export function tabs(name, items, opened) {
   return {
     element: h("div", {}, list, panel),
     chosen: () => current,
-    label(/** @type {string} */ id, /** @type {string} */ text, /** @type {boolean} */ good) {
+    label(/** @type {string} */ id, /** @type {string} */ note, /** @type {boolean} */ good) {
       const button = /** @type {Element} */ (buttons.get(id));
-      say(button, text);
+      say(/** @type {Element} */ (button.lastElementChild), ` · ${note}`);
       button.classList.toggle("ready", good);
     },
   };

@@ -2,12 +2,12 @@
 
 import { h, s } from "./dom.js";
 import { clock, duration, percent } from "./format.js";
+import { fitted } from "./labels.js";
 
 const LANE = 22;
-const LABEL = 170;
+const LABEL = 200;
 const WIDTH = 960;
 const TOP = 26;
-const LETTERS = 24;
 
 /**
  * @typedef {{at: number, what: string, about: string}} Happening
@@ -33,16 +33,14 @@ export function timeline(stages, history, happenings) {
   const ends = s("g.axis", {},
     s("text", { x: LABEL, y: bottom + 16 }, clock(from)),
     s("text", { x: WIDTH - 10, y: bottom + 16, "text-anchor": "end" }, `${clock(to)}, ${duration(to - from)} later`));
-  const picture = s("svg.timeline", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
+  return s("svg.timeline", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
     "aria-label": "When each stage was busy" }, lanes, marks, ends);
-  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Timeline" }, picture);
 }
 
 /** @param {string} name @param {History} history @param {number[]} shares @param {number} index @param {(at: number) => number} x */
 function lane(name, history, shares, index, x) {
   const y = TOP + index * LANE;
   const step = (history.end - history.start) / Math.max(shares.length, 1);
-  const title = name.length > LETTERS ? `${name.slice(0, LETTERS - 1)}…` : name;
   const cells = shares.map((share, number) => {
     if (share < 0.005) return null;
     const start = x(history.start + number * step);
@@ -52,7 +50,7 @@ function lane(name, history, shares, index, x) {
   });
   return s("g.lane", {}, s("title", {}, name),
     s("rect.ground", { x: LABEL, y: y + 3, width: WIDTH - LABEL - 10, height: LANE - 6, rx: 3 }),
-    s("text", { x: LABEL - 8, y: y + 15, "text-anchor": "end" }, title), cells);
+    s("text", { x: LABEL - 8, y: y + 15, "text-anchor": "end" }, fitted(name, LABEL - 12)), cells);
 }
 
 /** @param {Happening[]} happenings */

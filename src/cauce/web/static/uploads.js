@@ -53,21 +53,28 @@ async function run(plan) {
     for (const source of [...plan.sources].sort((a, b) => sizeOf(a) - sizeOf(b))) {
       await upload.table(source.name, source.files, source.delimiter);
     }
-    toast(`All files of ${plan.job} are sent`);
+    toast(`All files of ${plan.job} are sent.`);
   } catch (problem) {
-    toast(failure(plan.job, problem, stop.signal), "bad");
+    report(failure(plan.job, problem, stop.signal));
   } finally {
     open -= 1;
     banner.remove();
   }
 }
 
+/** A failed upload needs an action: it stays until it is closed. @param {string} text */
+function report(text) {
+  const line = h("div.upload.failed", { role: "alert" }, h("span", {}, text), h("span.spring"),
+    h("button", { type: "button", onclick: () => line.remove() }, "Close"));
+  document.getElementById("uploads")?.append(line);
+}
+
 /** @param {string} job @param {unknown} problem @param {AbortSignal} stopped */
 function failure(job, problem, stopped) {
-  if (stopped.aborted) return `The upload of ${job} was stopped. The same files under the same id go on where it was.`;
-  const said = problem instanceof Error ? problem.message : String(problem);
-  const again = problem instanceof Problem && problem.status === 0 ? " Send the same files under the same id to go on." : "";
-  return `The upload of ${job} ended: ${said}${again}`;
+  if (stopped.aborted) return `The upload of ${job} was stopped. Send the same files under the same id to resume it.`;
+  const cause = problem instanceof Error ? problem.message : String(problem);
+  const resume = problem instanceof Problem && problem.status === 0 ? " Send the same files under the same id to resume it." : "";
+  return `The upload of ${job} failed: ${cause}${resume}`;
 }
 
 /** @param {Source} source */
