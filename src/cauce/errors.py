@@ -3,6 +3,7 @@
 CauceError                 code
 ├── UsageError             usage        the request is wrong; exit code 2, nothing was started
 │   ├── UnknownName        unknown-name a dataset, query, table or parameter that does not exist
+│   │   └── NoSuchAnswer   unknown-name answers hold no such query; a KeyError too
 │   ├── DataNotFound       data-missing a file or folder that a query needs is not there
 │   ├── WrongColumns       wrong-columns a file lacks columns that a query needs
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
@@ -23,6 +24,9 @@ CauceError                 code
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class CauceError(Exception):
     """Root of the tree. The message says what happened, to what, and what to do next."""
@@ -36,6 +40,13 @@ class UsageError(CauceError):
 
 class UnknownName(UsageError):
     code = "unknown-name"
+
+
+class NoSuchAnswer(UnknownName, KeyError):
+    """A KeyError as well, because answers are a dictionary."""
+
+    # KeyError would print the message in quotes.
+    __str__ = Exception.__str__
 
 
 class DataNotFound(UsageError):
@@ -113,3 +124,9 @@ class CorruptRecord(FabricError):
 
 class PlanMismatch(FabricError):
     code = "mismatch"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, or nothing."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cauce.cli.output import error_console
 from cauce.worker.events import Event
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
+
+    from cauce.cli.notebook import NotebookProgress
 
 
-def _progress() -> Progress:
+def terminal_progress(*, transient: bool = False) -> Progress:
     # Loaded where there is a terminal to draw on.
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 
@@ -26,15 +28,19 @@ def _progress() -> Progress:
         TimeElapsedColumn(),
         TextColumn("{task.fields[note]}"),
         console=error_console(),
+        transient=transient,
     )
 
 
 class Bars:
-    """Watches a run on the terminal; on anything else than a terminal it draws nothing."""
+    """Watches a run on the terminal; on anything else than a terminal it draws nothing.
 
-    def __init__(self, totals: Mapping[str, int]) -> None:
-        self._progress = _progress() if sys.stderr.isatty() else None
-        self._tasks: dict[str, TaskID] = {}
+    `progress` draws in another place instead.
+    """
+
+    def __init__(self, totals: Mapping[str, int], progress: Progress | NotebookProgress | None = None) -> None:
+        self._progress: Any = progress or (terminal_progress() if sys.stderr.isatty() else None)
+        self._tasks: dict[str, int] = {}
         if self._progress is not None:
             add = self._progress.add_task
             self._tasks = {table: add(table, total=total, rows=0, note="") for table, total in totals.items()}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cauce.errors import PlanError, UnknownName
+from cauce.errors import PlanError, UnknownName, did_you_mean
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Plan
 from cauce.plan.planner import PlannedQuery, make_plan
@@ -69,7 +69,8 @@ class Dataset:
         unknown = [name for name in names or () if name not in self.queries]
         if unknown:
             known = ", ".join(self.queries)
-            raise UnknownName(f"{self.name} has no query {', '.join(unknown)}; it has {known}")
+            hint = did_you_mean(unknown[0], self.queries)
+            raise UnknownName(f"{self.name} has no query {', '.join(unknown)}; it has {known}{hint}")
         return [query for name, query in self.queries.items() if not names or name in names]
 
     def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
@@ -83,7 +84,10 @@ class Dataset:
                 raise UnknownName(f"{parameter.name} cannot be {value!r}; it can be {choices}")
             settled[parameter.name] = value
         if given:
-            raise UnknownName(f"{self.name} has no parameter {', '.join(sorted(given))}")
+            known = [parameter.name for parameter in self.parameters]
+            allowed = f"; it has {', '.join(known)}" if known else ""
+            hint = did_you_mean(min(given), known)
+            raise UnknownName(f"{self.name} has no parameter {', '.join(sorted(given))}{allowed}{hint}")
         return settled
 
     def plan(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from cauce.errors import DataNotFound, JobFailed, WrongColumns
+from cauce.errors import DataNotFound, JobFailed, WrongColumns, did_you_mean
 from cauce.native.lanes import SPARE_BYTES, Bytes
 from cauce.scan.block import Block, CsvBlock, FrameBlock
 from cauce.scan.cut import Header, begins_record, cut_ranges, cut_stream, read_header
@@ -164,6 +164,25 @@ def _parquet() -> Any:
     import pyarrow.parquet
 
     return pyarrow.parquet
+
+
+def check_folder(data: Path, holding: str) -> None:
+    """Raises unless `data` is a folder that may be read. `holding` says what it should hold."""
+    needed = f"name the folder that holds {holding}"
+    if not data.exists():
+        near = did_you_mean(data.name, _names_in(data.parent))
+        raise DataNotFound(f"folder {data} does not exist; {needed}{near}")
+    if not data.is_dir():
+        raise DataNotFound(f"{data} is a file, not a folder; {needed}")
+    if not os.access(data, os.R_OK | os.X_OK):
+        raise DataNotFound(f"no permission to read folder {data}; {needed}, or run `chmod u+rx {data}`")
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in folder.iterdir())
+    except OSError:
+        return []
 
 
 def find_files(data: Path, spec: TableSpec) -> list[TableFile]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -44,11 +48,12 @@ class Crew:
             self.fork = False
             self._process = Forked(arguments)
         else:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
+            with _no_interrupt():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
 
@@ -115,8 +120,19 @@ class Crew:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._wait_for_workers()
             self._close()
             self._process = None
+
+    def _wait_for_workers(self) -> None:
+        """Until the last worker has exited: each holds the other end of the pipe. Their folder may be removed then."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        pipe = self._process.stdout.fileno()
+        deadline = time.monotonic() + GRACE_S
+        while (left_s := deadline - time.monotonic()) > 0:
+            if select.select([pipe], [], [], left_s)[0] and not os.read(pipe, 1 << 16):
+                return
 
     def _close(self) -> None:
         assert self._process is not None
@@ -124,3 +140,14 @@ class Crew:
             if pipe is not None:
                 pipe.close()
         self._unread = b""
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """A process started meanwhile never receives SIGINT. Ctrl-C in a terminal, and the interruption of a notebook's
+    kernel, go to the whole process group: this process decides when its workers end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -11,13 +11,13 @@ from typing import IO
 import polars as pl
 
 from cauce.datasets import name_of
-from cauce.errors import DataNotFound
 from cauce.plan import Dataset
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
-from cauce.scan.parts import TableFile, check_columns, find_files
+from cauce.scan.parts import TableFile, check_columns, check_folder, find_files
 from cauce.wire import REJECTS, Format
 from cauce.wire.formats import AnswerFile, csv_text, open_answer
+from cauce.worker.answers import Answers
 from cauce.worker.client import Watch
 from cauce.worker.events import Event
 from cauce.worker.local import LocalRun, Settings
@@ -62,8 +62,7 @@ def prepare(
     partitions: int = 2,
 ) -> Prepared:
     plan = dataset.plan(queries, parameters, partitions)
-    if not data.is_dir():
-        raise DataNotFound(f"{data} is not a folder; give the one that holds the files of {dataset.name}")
+    check_folder(data, f"the files of {dataset.name}")
     files: dict[str, list[TableFile]] = {}
     for spec in plan.tables:
         files[spec.name] = find_files(data, spec)
@@ -177,14 +176,6 @@ def run_to_folder(
     return sink
 
 
-class Answers(dict[str, pl.DataFrame]):
-    """Answers by query, and the rejects beside them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rejects = pl.DataFrame(schema=REJECT_SCHEMA)
-
-
 class Memory:
     """A sink that keeps everything."""
 
@@ -199,15 +190,12 @@ class Memory:
         self._rejects.append(frame)
 
     def answers(self, plan: Plan) -> Answers:
-        answers = Answers()
-        for query in plan.results:
-            answers[query] = pl.concat(self._pages[query])
-        if self._rejects:
-            answers.rejects = pl.concat(self._rejects).sort("file", "line", "column", nulls_last=True)
-        return answers
+        frames = {query: pl.concat(self._pages[query]) for query in plan.results}
+        rejects = pl.concat(self._rejects).sort("file", "line", "column", nulls_last=True) if self._rejects else None
+        return Answers(frames, rejects)
 
 
-def run_in_memory(prepared: Prepared, settings: Settings | None = None) -> Answers:
+def run_in_memory(prepared: Prepared, settings: Settings | None = None, watch: Watch | None = None) -> Answers:
     sink = Memory()
-    LocalRun(prepared.plan, prepared.files, sink, Silent(), settings).run()
+    LocalRun(prepared.plan, prepared.files, sink, watch or Silent(), settings).run()
     return sink.answers(prepared.plan)
