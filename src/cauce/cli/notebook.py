@@ -22,11 +22,12 @@ def watch_for(totals: Mapping[str, int], progress: bool | None) -> AbstractConte
     """`progress` is what the caller of `cauce.run` chose. None draws where somebody can see it."""
     if progress is False:
         return nullcontext(Silent())
-    shell = _kernel()
-    if shell is not None:
+    if _kernel() is not None:
         return Bars(totals, NotebookProgress())
-    if progress or sys.stderr.isatty():
-        return Bars(totals, terminal_progress(transient=True))
+    visible = sys.stderr.isatty()
+    if progress or visible:
+        # Without a terminal it is drawn once, at the end.
+        return Bars(totals, terminal_progress(transient=visible))
     return nullcontext(Silent())
 
 

@@ -42,16 +42,16 @@ class Answers(dict[str, pl.DataFrame]):
         raise AttributeError(f"Answers has no attribute {name!r}{hint}")
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{query}: {_counted(frame.height, 'row')}" for query, frame in self.items())
-        return f"<{self._summary()}: {sizes}>" if self else f"<{self._summary()}>"
+        sizes = ", ".join(f"{query} ({_counted(frame.height, 'row')})" for query, frame in self.items())
+        return f"<{_counted(len(self), 'answer')}: {sizes}{self._rejected('; ')}>"
 
     def _repr_html_(self) -> str:
         tables = [_section(query, self.questions.get(query, ""), frame) for query, frame in self.items()]
-        return f"<div><p>{escape(self._summary())}</p>{''.join(tables)}{self._rejects_html()}</div>"
+        summary = f"{_counted(len(self), 'answer')}{self._rejected(', ')}"
+        return f"<div><p>{escape(summary)}</p>{''.join(tables)}{self._rejects_html()}</div>"
 
-    def _summary(self) -> str:
-        counted = _counted(len(self), "answer")
-        return f"{counted}, {_counted(self.rejects.height, 'reject')}: see .rejects" if self.rejects.height else counted
+    def _rejected(self, before: str) -> str:
+        return f"{before}{_counted(self.rejects.height, 'reject')}: see .rejects" if self.rejects.height else ""
 
     def _rejects_html(self) -> str:
         if self.rejects.is_empty():

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,10 +145,19 @@ class Crew:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """A process started meanwhile never receives SIGINT. Ctrl-C in a terminal, and the interruption of a notebook's
-    kernel, go to the whole process group: this process decides when its workers end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Postpones KeyboardInterrupt in this process, so that no process is started and then forgotten. A process started
+    meanwhile never receives SIGINT: Ctrl-C in a terminal, and the interruption of a notebook's kernel, go to the whole
+    process group, but this process alone decides when its workers end."""
+    interrupts: list[int] = []
+    # Handlers belong to the main thread; no other thread is ever interrupted.
+    in_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number)) if in_main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)

@@ -130,8 +130,11 @@ def keep_memory() -> None:
 
 
 def _tell(event: Event) -> None:
-    """One line for the parent. If it is gone, so are we."""
-    os.write(1, msgspec.json.encode(event) + b"\n")
+    """One line for the parent. Without a parent there is no run: the workers die with this process."""
+    try:
+        os.write(1, msgspec.json.encode(event) + b"\n")
+    except BrokenPipeError:
+        os._exit(EXIT_FAILED)
 
 
 def _keep_events_apart() -> None:
