@@ -23,7 +23,7 @@ from tests.docs.pages import PAGES, ROOT, Block, blocks, is_record, name_of
 from tests.service.running import end_service
 
 LONGEST_S = 600
-PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md")
+PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md", "docs/python.md")
 """Pages whose pieces of Python are programs."""
 NAMED = re.compile(r"# (\w+\.py)\n")
 
