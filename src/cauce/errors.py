@@ -25,7 +25,6 @@ CauceError                 code
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class CauceError(Exception):
@@ -40,6 +39,18 @@ class UsageError(CauceError):
 
 class UnknownName(UsageError):
     code = "unknown-name"
+
+
+def unknown(what: str, name: str, known: Iterable[str], besides: str = "") -> UnknownName:
+    """The error for a `what` that does not exist: suggests a similar name, and lists those that exist. `besides` is
+    another kind of value that is accepted."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    # A setting may be listed with its default value, as in jobs=1000.
+    similar = get_close_matches(name, [each.partition("=")[0] for each in names], 1)
+    expected = "; ".join(filter(None, [f"expected one of {', '.join(names)}" if names else "there are none", besides]))
+    return UnknownName(f"unknown {what} {name}; " + (f"did you mean {similar[0]}? " if similar else "") + expected)
 
 
 class NoSuchAnswer(UnknownName, KeyError):
@@ -128,5 +139,7 @@ class PlanMismatch(FabricError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the nearest known one, or nothing."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -78,7 +78,10 @@ def test_wrong_requests_raise(tmp_path: Path) -> None:
 
 
 def test_an_unknown_query_names_the_nearest(visits: Path) -> None:
-    with pytest.raises(UnknownName, match="no query regular; it has regulars, visitors; did you mean regulars"):
+    with pytest.raises(
+        UnknownName,
+        match=r"unknown query of visits: regular; did you mean regulars\? expected one of regulars, visitors",
+    ):
         cauce.run(visits, visits.with_name("small"), "regular")
 
 
@@ -105,7 +108,7 @@ def test_a_wrong_folder_names_the_nearest(visits: Path) -> None:
         ({"dataset": None}, "dataset must be a name such as .*, not None"),
         ({"dataset": os}, "dataset must be a name"),
         ({"sentiment": 1}, "parameter sentiment must be a text, such as sentiment='1', not 1"),
-        ({"sentimant": "vader"}, "no parameter sentimant; it has sentiment; did you mean sentiment"),
+        ({"sentimant": "vader"}, r"unknown parameter of books: sentimant; did you mean sentiment\?"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_sentence(tmp_path: Path, named: dict[str, object], message: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cauce.cli.output import error_console
 from cauce.worker.events import Event
@@ -13,6 +14,25 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from cauce.cli.notebook import NotebookProgress
+
+
+class Display(Protocol):
+    """Rich's progress bars and live views."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@contextmanager
+def shown(display: Display) -> Iterator[None]:
+    """Shows a display, and always takes it away: Rich's own `with` leaves the cursor hidden if Ctrl-C comes while the
+    display starts."""
+    try:
+        display.start()
+        yield
+    finally:
+        display.stop()
 
 
 def terminal_progress(*, transient: bool = False) -> Progress:
@@ -33,12 +53,10 @@ def terminal_progress(*, transient: bool = False) -> Progress:
 
 
 class Bars:
-    """Watches a run on the terminal; on anything else than a terminal it draws nothing.
-
-    `progress` draws in another place instead.
-    """
+    """Shows a run on the terminal; on anything else than a terminal it draws nothing."""
 
     def __init__(self, totals: Mapping[str, int], progress: Progress | NotebookProgress | None = None) -> None:
+        """`progress` draws in another place instead."""
         self._progress: Any = progress or (terminal_progress() if sys.stderr.isatty() else None)
         self._tasks: dict[str, int] = {}
         if self._progress is not None:
@@ -49,15 +67,15 @@ class Bars:
         self.rows = dict.fromkeys(totals, 0)
         self.bytes = 0
         self.restarts = 0
+        self._shown = ExitStack()
 
     def __enter__(self) -> Bars:
         if self._progress is not None:
-            self._progress.start()
+            self._shown.enter_context(shown(self._progress))
         return self
 
     def __exit__(self, *problem: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self._shown.close()
 
     def cut(self, table: str, seq: int, part_bytes: int) -> None:
         self._weights[table, seq] = part_bytes
@@ -83,10 +101,10 @@ class Bars:
         self.restarts = restarts
         if event.what == "died":
             how = f"signal {event.signal}" if event.signal else f"exit code {event.code}"
-            error_console().print(f"worker {event.worker} (pid {event.pid}) died: {how}", style="yellow")
+            error_console().print(f"worker {event.worker} (pid {event.pid}) crashed: {how}", style="yellow")
         elif restarts and self._progress is not None:
             first = next(iter(self._tasks.values()))
             self._progress.update(first, note=f"{restarts} restarts")
 
     def still(self, waits_for: str) -> None:
-        error_console().print(f"nothing has moved for a while: {waits_for}", style="yellow")
+        error_console().print(f"no progress for a while: {waits_for}", style="yellow")

@@ -81,7 +81,7 @@ def in_boxes(given: Launching, image: str, engine: str) -> Launching:
 def begin(home: Home, given: Launching, wanted: Wanted) -> Cluster:
     """Writes down what is desired, and how processes are started here. Nothing runs yet."""
     if any(home.survivors()):
-        raise UsageError(f"a service is at work in {home.folder}; end it with cauce stop --dir {home.folder}")
+        raise UsageError(f"a service is already running in {home.folder}; stop it with: cauce stop --dir {home.folder}")
     before = home.find_cluster()
     key = before.key if before is not None else new_key()
     timing = timing_of(wanted.timing)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cauce.errors import PlanError, UnknownName
+from cauce.errors import PlanError, UnknownName, unknown
 from cauce.plan import Dataset
 
 BUILT_IN = ("books", "movies", "flights", "coffee")
@@ -20,10 +20,10 @@ def load(name: str) -> Dataset:
     if name in BUILT_IN:
         return _dataset_of(importlib.import_module(f"cauce.datasets.{name}"), name)
     if not name.endswith(".py"):
-        raise UnknownName(f"no dataset {name}; there are {', '.join(BUILT_IN)}, or give the path of a .py file")
+        raise unknown("dataset", name, BUILT_IN, "or give the path of a .py file")
     path = Path(name)
     if not path.is_file():
-        raise UnknownName(f"{path} is not there; a dataset of your own is one Python file")
+        raise UnknownName(f"file {path} does not exist; a dataset of your own is one Python file")
     spec = importlib.util.spec_from_file_location(f"cauce_dataset_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

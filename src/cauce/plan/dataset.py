@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cauce.errors import PlanError, UnknownName, did_you_mean
+from cauce.errors import PlanError
+from cauce.errors import unknown as unknown_name
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Plan
 from cauce.plan.planner import PlannedQuery, make_plan
@@ -68,9 +69,7 @@ class Dataset:
         """These queries in the dataset's order; all of them when none is named."""
         unknown = [name for name in names or () if name not in self.queries]
         if unknown:
-            known = ", ".join(self.queries)
-            hint = did_you_mean(unknown[0], self.queries)
-            raise UnknownName(f"{self.name} has no query {', '.join(unknown)}; it has {known}{hint}")
+            raise unknown_name(f"query of {self.name}:", ", ".join(unknown), self.queries)
         return [query for name, query in self.queries.items() if not names or name in names]
 
     def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
@@ -80,14 +79,11 @@ class Dataset:
         for parameter in self.parameters:
             value = given.pop(parameter.name, parameter.choices[0])
             if value not in parameter.choices:
-                choices = ", ".join(parameter.choices)
-                raise UnknownName(f"{parameter.name} cannot be {value!r}; it can be {choices}")
+                raise unknown_name(f"value of {parameter.name}:", value, parameter.choices)
             settled[parameter.name] = value
         if given:
             known = [parameter.name for parameter in self.parameters]
-            allowed = f"; it has {', '.join(known)}" if known else ""
-            hint = did_you_mean(min(given), known)
-            raise UnknownName(f"{self.name} has no parameter {', '.join(sorted(given))}{allowed}{hint}")
+            raise unknown_name(f"parameter of {self.name}:", ", ".join(sorted(given)), known)
         return settled
 
     def plan(

@@ -94,13 +94,14 @@ class Crew:
             return
         if event.code == EXIT_FULL:
             raise FabricFull(
-                f"no space left for the work files in {shown(self.fabric)}: free some, or name a roomier folder with "
-                "--work, then run the same command again; it goes on where it was"
+                f"no space left for the work files in {shown(self.fabric)}; free some space there, then run the same "
+                "command again: it continues where it stopped; or choose another directory with --work"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
         if self._errors_in_a_row >= HOPELESS_EXITS:
             raise FabricError(
-                f"the workers give up one after the other (exit code {event.code}); their words are above"
+                f"{HOPELESS_EXITS} workers in a row ended with an error (exit code {event.code}); the causes are "
+                "printed above: correct them and run the same command again"
             )
 
     def stop(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -11,6 +13,7 @@ from typing import IO
 import polars as pl
 
 from cauce.datasets import name_of
+from cauce.errors import FabricFull, JobFailed
 from cauce.plan import Dataset
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
@@ -112,14 +115,15 @@ class Folder:
     """A sink that writes `q1.csv` … and `rejects.csv`. Files appear under their names when they are complete."""
 
     def __init__(self, plan: Plan, out: Path, form: Format, keep_rows: int = 0) -> None:
-        out.mkdir(parents=True, exist_ok=True)
         self._out = out
         self._form = form
         self._keep_rows = keep_rows
         self._results = plan.results
         self._open: dict[str, AnswerFile] = {}
-        for query, result in self._results.items():
-            self._open[query] = open_answer(self._part(query), result.columns, form)
+        with _writing(out):
+            out.mkdir(parents=True, exist_ok=True)
+            for query, result in self._results.items():
+                self._open[query] = open_answer(self._part(query), result.columns, form)
         self.rows: dict[str, int] = dict.fromkeys(self._results, 0)
         self.heads: dict[str, pl.DataFrame] = {}
         self.reject_spool = Rejects(out)
@@ -128,7 +132,8 @@ class Folder:
         return self._out / f".{query}.{self._form}.part"
 
     def page(self, query: str, frame: pl.DataFrame) -> None:
-        self._open[query].page(frame)
+        with _writing(self._out):
+            self._open[query].page(frame)
         self.rows[query] += frame.height
         head = self.heads.get(query)
         if head is None:
@@ -137,9 +142,14 @@ class Folder:
             self.heads[query] = pl.concat([head, frame]).head(self._keep_rows)
 
     def rejects(self, frame: pl.DataFrame) -> None:
-        self.reject_spool.add(frame)
+        with _writing(self._out):
+            self.reject_spool.add(frame)
 
     def finish(self) -> None:
+        with _writing(self._out):
+            self._finish()
+
+    def _finish(self) -> None:
         for query, answer in self._open.items():
             answer.close()
             self._part(query).replace(self._out / f"{query}.{self._form}")
@@ -152,9 +162,28 @@ class Folder:
 
     def abandon(self) -> None:
         for query, answer in self._open.items():
-            answer.close()
+            # To close a file is to write what is left of it: that may fail again, and the first cause counts.
+            with suppress(OSError):
+                answer.close()
             self._part(query).unlink(missing_ok=True)
-        self.reject_spool.close()
+        with suppress(OSError):
+            self.reject_spool.close()
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FabricFull(
+                f"no space left for the answers in {out}; free some space there, then run the same command again: "
+                "it continues where it stopped"
+            ) from problem
+        raise JobFailed(
+            f"cannot write the answers to {out}: {problem.strerror or problem}; "
+            "choose a directory that can be written, with --out"
+        ) from problem
 
 
 def run_to_folder(
