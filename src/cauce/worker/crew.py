@@ -94,7 +94,7 @@ class Crew:
             return
         if event.code == EXIT_FULL:
             raise FabricFull(
-                f"no space left for the work files in {shown(self.fabric)}; free some space there, then run the same "
+                f"no space left for the work files in {shown(self.fabric).removeprefix('files:')}; free some space there, then run the same "
                 "command again: it continues where it stopped; or choose another directory with --work"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
