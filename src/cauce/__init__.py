@@ -8,22 +8,29 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cauce.client import Service
-    from cauce.worker.job import Answers
+    from cauce.plan import Dataset
+    from cauce.worker.answers import Answers
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "connect", "run"]
 
 
 def run(
-    dataset: str,
+    dataset: str | Path | Dataset,
     data: str | Path,
-    queries: Collection[str] | None = None,
+    queries: str | Collection[str] | None = None,
     *,
+    workers: int | None = None,
     partitions: int | None = None,
     max_rejects: int | str | None = None,
+    progress: bool | None = None,
     **parameters: str,
 ) -> Answers:
-    """Answers of a built-in dataset, or of one declared in a Python file, over the files in a folder.
+    """Answers queries over the files in a folder. Returns a dictionary of Polars frames by the name of the query.
+
+    `dataset` is the name of a built-in dataset, the path of a Python file, or a Dataset object. `queries` is one name
+    or several; without it, all are answered. `workers` is the number of processes, by default the number of cores.
+    `progress` shows bars; by default in terminals and notebooks. Other keywords are the dataset's own parameters.
 
     With `max_rejects`, a number of rows in all tables (100) or a share of each table ("5%"), a run that rejects more
     raises TooManyRejects.
@@ -31,20 +38,16 @@ def run(
     >>> cauce.run("books", "data/")["q3"]
     """
     # Imported here, so that a look at the version or the errors does not load the engine.
-    import os
+    from cauce.cli.notebook import watch_for
+    from cauce.datasets import refuse_while_loading
+    from cauce.errors import UsageError
+    from cauce.worker.library import Request, answer
 
-    from cauce.datasets import load
-    from cauce.scan.reject_summary import RejectLimit
-    from cauce.worker.job import prepare
-    from cauce.worker.run import run_for_answers
-
-    limit = RejectLimit.parse(max_rejects)
-    cores = os.cpu_count() or 1
-    prepared = prepare(load(dataset), Path(data), queries, parameters, partitions or cores)
-    answers = run_for_answers(prepared, cores)
-    if limit is not None:
-        limit.check(answers.summary)
-    return answers
+    refuse_while_loading("cauce.run")
+    if progress not in (None, True, False):
+        raise UsageError(f"progress must be True, False or None, not {progress!r}")
+    request = Request(dataset, data, queries, workers, partitions, max_rejects, parameters)
+    return answer(request, lambda totals: watch_for(totals, progress))
 
 
 def connect(urls: str | Sequence[str], token: str | None = None, *, ca: str | None = None) -> Service:

@@ -3,6 +3,7 @@
 CauceError                 code
 ├── UsageError             usage        the request is wrong; exit code 2, nothing was started
 │   ├── UnknownName        unknown-name a dataset, query, table or parameter that does not exist
+│   │   └── NoSuchAnswer   unknown-name answers hold no such query; a KeyError too
 │   ├── DataNotFound       data-missing a file or folder that a query needs is not there
 │   ├── WrongColumns       wrong-columns a file lacks columns that a query needs
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
@@ -58,6 +59,13 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
     similar = get_close_matches(str(name), list(known), n=1)
     return f"; did you mean {similar[0]}?" if similar else ""
+
+
+class NoSuchAnswer(UnknownName, KeyError):
+    """A KeyError as well, because answers are a dictionary."""
+
+    # KeyError would print the message in quotes.
+    __str__ = Exception.__str__
 
 
 class DataNotFound(UsageError):

@@ -243,7 +243,7 @@ def test_a_full_disk_is_told_and_with_more_room_the_run_goes_on(case: Case, smal
     outcome = cauce(case.folder, "run", *case.arguments("--work", str(small_disk)))
     assert os.statvfs(small_disk).f_bavail < 64, "the disk was not full"
     assert outcome.code == 1, outcome.err
-    assert f"no space left for the work files in {work}" in outcome.err or f"no room left in {work}" in outcome.err
+    assert f"no space left for the work files in {work}" in outcome.err or f"no space left in {work}" in outcome.err
     assert "free some" in outcome.err
     assert "Traceback" not in outcome.err
     assert written(case.out) == []

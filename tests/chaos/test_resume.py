@@ -85,7 +85,7 @@ def test_a_second_run_in_the_same_work_folder_is_refused(case: Case) -> None:
         assert run.end().code == 0
     assert second.code == 2
     assert second.err.count("\n") == 1
-    assert "another run is at work in" in second.err
+    assert "another run is already working in" in second.err
     assert answers(case.folder / "other") == {}
     assert answers(case.out) == case.wanted
 

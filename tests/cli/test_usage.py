@@ -12,8 +12,8 @@ from tests.cli.running import Outcome, cauce, small_books, written
 
 RUN = ("run", "books", "--data", "data")
 CASES: dict[str, tuple[tuple[str, ...], str]] = {
-    "missing folder": (("run", "books", "--data", "nowhere", "--out", "out"), "nowhere is not a folder"),
-    "data is a file": (("run", "books", "--data", "file", "--out", "out"), "file is not a folder"),
+    "missing folder": (("run", "books", "--data", "nowhere", "--out", "out"), "directory nowhere does not exist"),
+    "data is a file": (("run", "books", "--data", "file", "--out", "out"), "file is a file, not a directory"),
     "missing file": (("run", "flights", "--data", "data", "--out", "out"), "airports-codepublic.csv"),
     "wrong columns": (("run", "books", "--data", "other", "--out", "out"), "lacks Title"),
     "a file without any byte": (("run", "books", "--data", "hollow", "--out", "out"), "books_data.csv"),

@@ -133,6 +133,18 @@ def test_python_has_the_same_frames_as_a_local_run(real: Real, dataset: str, tmp
         assert job.rejects().equals(expected.rejects)
 
 
+def test_all_answers_of_a_job_are_those_of_a_local_run(real: Real, coffee: Path) -> None:
+    local = library.run("coffee", coffee, "q1,q3")
+    with library.connect(real.url) as service:
+        there = service.submit("coffee", coffee, "q1,q3").answers()
+    assert list(there) == ["q1", "q3"]
+    assert all(there[query].equals(local[query]) for query in local)
+    assert there.rejects.equals(local.rejects)
+    assert there.questions == local.questions
+    with pytest.raises(KeyError, match="no answer 'q2'; there are q1, q3"):
+        there["q2"]
+
+
 def pack_gz(path: Path) -> None:
     path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
 

@@ -20,7 +20,7 @@ from tests.service.running import end_service
 from tests.terminal.terminal import Session, Terminal
 
 LONGEST_S = 600
-PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md")
+PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md", "docs/python.md")
 """Pages whose pieces of Python are programs."""
 NAMED = re.compile(r"# ((?:\w+/)*\w+\.py)\n")
 LEAVES_NOTHING = ("README.md", "docs/tutorial.md")

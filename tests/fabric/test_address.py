@@ -53,12 +53,12 @@ def test_what_an_address_names(address: str, broker: Broker) -> None:
         ("amqp://u:secret@host:x", "is not a host and a port"),
         ("amqp://u:secret@a,,b", "is not a host and a port"),
         ("amqp://u:secret@host/v,", "is not a host and a port"),
-        ("amqp://u:secret@host?namespace=", "a namespace is"),
-        ("amqp://u:secret@host?namespace=a.b", "a namespace is"),
-        ("amqp://u:secret@host?other=1", "is no option of amqp"),
-        ("amqp://u:secret@host?cafile=/x", "is no option of amqp"),
-        ("amqps://u:secret@host?keyfile=/x", "belongs to a certfile"),
-        ("http://u:secret@host", "begins with neither"),
+        ("amqp://u:secret@host?namespace=", "the namespace must be"),
+        ("amqp://u:secret@host?namespace=a.b", "the namespace must be"),
+        ("amqp://u:secret@host?other=1", "unknown option"),
+        ("amqp://u:secret@host?cafile=/x", "unknown option"),
+        ("amqps://u:secret@host?keyfile=/x", "keyfile needs a certfile"),
+        ("http://u:secret@host", "must begin with amqp"),
     ],
 )
 def test_a_wrong_address_is_told_without_its_password(address: str, why: str) -> None:

@@ -199,7 +199,7 @@ def test_a_full_disk_loses_nothing_and_is_left_behind(small_disk: Path) -> None:
     fabric.append("ballast", "log", [more(0, 100_000)])
     confirmed = fill(fabric, "log")
     assert confirmed > 10
-    with pytest.raises(FabricFull, match=f"no room left in {small_disk}.*free some space there"):
+    with pytest.raises(FabricFull, match=f"no space left in {small_disk}.*free some space there"):
         fabric.append("j", "log", [more(confirmed, 100_000)])
     count = len(segments(small_disk))
     for _ in range(50):
@@ -227,5 +227,5 @@ def test_a_job_that_finds_no_room_is_not_created(small_disk: Path) -> None:
 def test_a_file_that_may_not_grow_counts_as_full(fabric: FilesFabric, child: Callable[[], Child]) -> None:
     confirmed, said = child().ask(fill_up, "j", "log", 20_000)
     assert confirmed == 20_000 // len(frame_of(more(0, 1000)))
-    assert "no room left" in said
+    assert "no space left" in said
     assert names(drain(fabric, "j", "log")[0]) == [(0, seq) for seq in range(confirmed + 1)]

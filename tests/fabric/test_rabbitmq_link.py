@@ -171,7 +171,7 @@ def test_closing_does_not_wait_for_a_broker_that_stands_still(namespace: str, pr
 
 def test_a_broker_that_cannot_be_reached_is_told(namespace: str, proxy: Proxy) -> None:
     proxy.refuse()
-    with pytest.raises(FabricLost, match="see that it runs"):
+    with pytest.raises(FabricLost, match="start it, or correct the address"):
         RabbitFabric(through(namespace, proxy.port), patience_s=0.5)
     assert proxy.refused
 

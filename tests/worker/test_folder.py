@@ -27,7 +27,7 @@ def test_it_knows_whether_an_earlier_run_left_something(tmp_path: Path) -> None:
 
 def test_two_runs_cannot_have_it(tmp_path: Path) -> None:
     first = WorkFolder(tmp_path)
-    with pytest.raises(UsageError, match="another run is at work"):
+    with pytest.raises(UsageError, match="another run is already working"):
         WorkFolder(tmp_path)
     first.close()
     WorkFolder(tmp_path).close()

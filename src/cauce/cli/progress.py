@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cauce.cli.output import error_console
 from cauce.worker.events import Event
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
+
+    from cauce.cli.notebook import NotebookProgress
 
 
 class Display(Protocol):
@@ -33,7 +35,7 @@ def shown(display: Display) -> Iterator[None]:
         display.stop()
 
 
-def _progress() -> Progress:
+def terminal_progress(*, transient: bool = False) -> Progress:
     # Loaded where there is a terminal to draw on.
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 
@@ -46,15 +48,17 @@ def _progress() -> Progress:
         TimeElapsedColumn(),
         TextColumn("{task.fields[note]}"),
         console=error_console(),
+        transient=transient,
     )
 
 
 class Bars:
     """Shows a run on the terminal; on anything else than a terminal it draws nothing."""
 
-    def __init__(self, totals: Mapping[str, int]) -> None:
-        self._progress = _progress() if sys.stderr.isatty() else None
-        self._tasks: dict[str, TaskID] = {}
+    def __init__(self, totals: Mapping[str, int], progress: Progress | NotebookProgress | None = None) -> None:
+        """`progress` draws in another place instead."""
+        self._progress: Any = progress or (terminal_progress() if sys.stderr.isatty() else None)
+        self._tasks: dict[str, int] = {}
         if self._progress is not None:
             add = self._progress.add_task
             self._tasks = {table: add(table, total=total, rows=0, note="") for table, total in totals.items()}

@@ -14,7 +14,7 @@ from cauce.client.results import PAGE_ROWS, Page, job_path, load_page, pages, wh
 from cauce.client.status import JobStatus, load_status
 from cauce.client.transport import Broken, Transport
 from cauce.errors import JobFailed, UnknownName, UsageError
-from cauce.wire import Format
+from cauce.wire import FORMATS, Format
 from cauce.wire.http import CSV, JSON
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from cauce.plan import Dataset
     from cauce.plan.outputs import Output
+    from cauce.worker.answers import Answers
 
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 LEAST_EVENTS_S = 0.2
@@ -80,6 +81,16 @@ class Job:
         self.until_complete(query)
         return whole_frame(self._transport, self._results(query))
 
+    def answers(self) -> Answers:
+        """All answers as `cauce.run` returns them, with the rejects; waits until the job is done."""
+        from cauce.worker.answers import Answers
+
+        status = self.wait()
+        declared = self._known_dataset()
+        questions = {name: query.question for name, query in declared.queries.items()} if declared else {}
+        frames = {query: self.results(query) for query in status.answers}
+        return Answers(frames, self.rejects(), {query: questions.get(query, "") for query in frames})
+
     def until_complete(self, query: str) -> None:
         for status in self.watch():
             if status.answers and query not in status.answers:
@@ -113,6 +124,8 @@ class Job:
 
     def save(self, query: str, form: Format, into: BinaryIO) -> None:
         """The complete answer as the bytes that `cauce run --format` writes."""
+        if form not in FORMATS:
+            raise UsageError(f"unknown format {form!r}; expected one of {', '.join(FORMATS)}")
         whole(self._transport, self._results(query), form, into)
 
     def rejects(self) -> pl.DataFrame:
@@ -140,14 +153,18 @@ class Job:
 
     def _declared(self, query: str) -> Mapping[str, Output] | None:
         """The columns of an answer, where the dataset is known here."""
+        dataset = self._known_dataset()
+        if dataset is None or query not in dataset.queries:
+            return None
+        return dataset.queries[query].columns
+
+    def _known_dataset(self) -> Dataset | None:
         from cauce.datasets import BUILT_IN, load
 
         if self._dataset is None:
             name = self.status().dataset
             self._dataset = load(name) if name in BUILT_IN else None
-        if self._dataset is None or query not in self._dataset.queries:
-            return None
-        return self._dataset.queries[query].columns
+        return self._dataset
 
 
 def done(status: JobStatus) -> JobStatus:

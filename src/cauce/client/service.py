@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from cauce.client.submission import Submission
+    from cauce.plan import Dataset
 
 
 class Service:
@@ -82,9 +83,9 @@ class Service:
 
     def submit(
         self,
-        dataset: str,
+        dataset: str | Path | Dataset,
         data: str | Path | None = None,
-        queries: Collection[str] | None = None,
+        queries: str | Collection[str] | None = None,
         *,
         job: str | None = None,
         tables: Mapping[str, pl.DataFrame] | None = None,

@@ -18,7 +18,7 @@ from cauce.client.settings import PART_BYTES
 from cauce.client.transport import Body
 from cauce.errors import DataNotFound, JobFailed, UnknownName, WrongColumns
 from cauce.plan.physical import Plan
-from cauce.scan.parts import TableFile, check_columns, find_files, parts_of
+from cauce.scan.parts import TableFile, check_columns, check_folder, find_files, parts_of
 from cauce.scan.tables import TableSpec
 from cauce.wire.http import ARROW_STREAM, COLUMNS, CSV, FILE, FIRST_LINE
 
@@ -127,9 +127,10 @@ def sources_of(plan: Plan, data: Path | None, frames: Mapping[str, pl.DataFrame]
             _check_frame(frames[spec.name], spec, used)
             found.append(Source(spec, [], frames[spec.name]))
             continue
-        if data is None or not data.is_dir():
-            where = "no folder was given" if data is None else f"{data} is not a folder"
-            raise DataNotFound(f"{where}; give the one that holds {' or '.join(spec.files)} of table {spec.name}")
+        wanted = f"{' or '.join(spec.files)} of table {spec.name}"
+        if data is None:
+            raise DataNotFound(f"no folder was given; name the folder that holds {wanted}")
+        check_folder(data, wanted)
         files = find_files(data, spec)
         for file in files:
             check_columns(file, spec, used)

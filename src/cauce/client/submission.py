@@ -11,23 +11,27 @@ import polars as pl
 
 from cauce.client.job import check_job
 from cauce.client.sources import Source, sources_of
-from cauce.datasets import load
+from cauce.datasets.given import dataset_of
+from cauce.plan import Dataset
+from cauce.worker.library import folder_of, parameters_of, queries_of
 
 
 class Submission:
     def __init__(
         self,
-        dataset: str,
+        dataset: str | Path | Dataset,
         data: str | Path | None,
-        queries: Collection[str] | None = None,
+        queries: str | Collection[str] | None = None,
         frames: Mapping[str, pl.DataFrame] | None = None,
         parameters: Mapping[str, str] | None = None,
         job: str | None = None,
     ) -> None:
-        self.dataset = load(dataset)
+        self.dataset = dataset_of(dataset)
+        queries = queries_of(queries or None)
+        parameters = parameters_of(parameters or {})
         self.job = new_job(self.dataset.name) if job is None else check_job(job)
         plan = self.dataset.plan(queries, parameters)
-        self.sources: list[Source] = sources_of(plan, None if data is None else Path(data), frames or {})
+        self.sources: list[Source] = sources_of(plan, None if data is None else folder_of(data), frames or {})
         self.queries = [query.name for query in self.dataset.choose(queries)]
         self.parameters = dict(parameters or {})
         self._all = not queries

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -28,10 +30,31 @@ def load(name: str) -> Dataset:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _loading(path):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as problem:  # noqa: BLE001
         raise located(problem, str(path.resolve())) from None
     return _dataset_of(module, name)
+
+
+_being_loaded: list[Path] = []
+
+
+@contextmanager
+def _loading(path: Path) -> Iterator[None]:
+    _being_loaded.append(path)
+    try:
+        yield
+    finally:
+        _being_loaded.pop()
+
+
+def refuse_while_loading(call: str) -> None:
+    """Raises in a dataset file that runs itself: every worker that loads the file would start another run."""
+    if _being_loaded:
+        raise PlanError(
+            f'{call} is called while the file is loaded as a dataset: put the call under `if __name__ == "__main__":`'
+        )
 
 
 def _dataset_of(module: ModuleType, name: str) -> Dataset:
@@ -49,6 +72,12 @@ def _dataset_of(module: ModuleType, name: str) -> Dataset:
 
 def name_of(dataset: Dataset) -> str:
     """What `load` takes to give this dataset again, in any process of this machine."""
-    if dataset.name in BUILT_IN or dataset.source is None:
+    if dataset.source is None or is_built_in(dataset):
         return dataset.name
     return str(dataset.source.resolve())
+
+
+def is_built_in(dataset: Dataset) -> bool:
+    """A user's own dataset may have the name of a built-in one."""
+    own_file = Path(__file__).with_name(f"{dataset.name}.py")
+    return dataset.name in BUILT_IN and (dataset.source is None or dataset.source.resolve() == own_file.resolve())

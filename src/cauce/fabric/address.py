@@ -80,7 +80,7 @@ def shown(address: str) -> str:
 def parse(address: str) -> Broker:
     scheme, _, rest = address.partition("://")
     if scheme not in _SCHEMES:
-        raise _wrong(address, "it begins with neither amqp:// nor amqps://")
+        raise _wrong(address, "it must begin with amqp:// or amqps://")
     rest, _, query = rest.partition("?")
     access, _, places = rest.rpartition("@")
     user, _, password = access.partition(":")
@@ -96,7 +96,7 @@ def parse(address: str) -> Broker:
 def _server(address: str, place: str, port: int) -> tuple[str, int]:
     found = _SERVER.fullmatch(place)
     if found is None or not 0 < int(found["port"] or port) < 65536:
-        raise _wrong(address, f"{place!r} is not a host and a port")
+        raise _wrong(address, f"{place!r} is not a host and a port from 1 to 65535")
     return found["host"].strip("[]"), int(found["port"] or port)
 
 
@@ -105,16 +105,16 @@ def _options(address: str, query: str, scheme: str) -> dict[str, str]:
     options = dict(parse_qsl(query, keep_blank_values=True))
     for name in options:
         if name not in allowed:
-            raise _wrong(address, f"{name!r} is no option of {scheme}; there are {', '.join(allowed)}")
+            raise _wrong(address, f"unknown option {name!r}, expected one of {', '.join(allowed)}")
     if not _NAMESPACE.fullmatch(options.get("namespace", "cauce")):
-        raise _wrong(address, "a namespace is 1 to 60 letters, digits, hyphens or underscores")
+        raise _wrong(address, "the namespace must be 1 to 60 letters, digits, hyphens or underscores")
     if ("keyfile" in options) and ("certfile" not in options):
-        raise _wrong(address, "a keyfile belongs to a certfile")
+        raise _wrong(address, "keyfile needs a certfile too")
     return options
 
 
 def _wrong(address: str, why: str) -> UsageError:
     return UsageError(
-        f"{shown(address)!r} is no address of a RabbitMQ cluster: {why}; write it as "
+        f"invalid RabbitMQ address {shown(address)!r}: {why}; write it as "
         "amqp://user:password@host:port/vhost[,host:port…][?namespace=NAME]"
     )

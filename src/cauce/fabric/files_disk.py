@@ -34,8 +34,8 @@ def told(problem: OSError, doing: str, folder: str) -> FabricError:
     cause = problem.strerror or type(problem).__name__
     if problem.errno in _FULL:
         return FabricFull(
-            f"{doing}: no room left in {folder} ({cause}); free some space there or delete jobs no longer needed, "
-            "then go on: what was confirmed before is safe"
+            f"no space left in {folder} ({cause}) while {doing}; free some space there or delete jobs no longer "
+            "needed, then run the same again: everything confirmed before is kept"
         )
     advice = _ADVICE.get(problem.errno or 0, "see that the folder is there and is left alone by other programs")
     return FabricError(f"{doing}: {cause} in {problem.filename or folder}; {advice}")

@@ -166,7 +166,8 @@ class Link:
         trouble = self._trouble
         if isinstance(trouble, CauceError):
             return FabricError(str(trouble))
-        why = f" ({trouble})" if trouble is not None and str(trouble) else ""
+        cause = trouble.strerror if isinstance(trouble, OSError) and trouble.strerror else trouble
+        why = f" ({cause})" if cause is not None and str(cause) else ""
         if isinstance(trouble, _FINAL):
             return FabricError(
                 f"RabbitMQ at {self._broker} does not let user {self._broker.user!r} into vhost "
@@ -175,7 +176,7 @@ class Link:
         if isinstance(trouble, Apart):
             return FabricLost(f"RabbitMQ at {self._broker} is no whole cluster{why}")
         return FabricLost(
-            f"RabbitMQ at {self._broker} does not answer{why}: see that it runs and can be reached from here"
+            f"RabbitMQ at {self._broker} does not answer{why}; start it, or correct the address given with --fabric"
         )
 
     def leave(self) -> None:

@@ -52,7 +52,7 @@ class Place:
             raise UsageError("TLS needs both --tls-cert and --tls-key")
         for file in (self.certificate, self.key):
             if file is not None and not file.is_file():
-                raise UsageError(f"{file} is not there; --tls-cert and --tls-key name files in PEM format")
+                raise UsageError(f"file {file} does not exist; --tls-cert and --tls-key expect files in PEM format")
 
     def bind(self) -> socket.socket:
         """A socket on the port, which is not listened on yet."""
@@ -61,7 +61,9 @@ class Place:
                 self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
         except (OSError, UnicodeError) as problem:
-            raise UsageError(f"--host {self.host} is no address of this machine: {problem}") from None
+            raise UsageError(
+                f"cannot listen on --host {self.host}: {problem}; name an address of this machine, such as 127.0.0.1"
+            ) from None
         bound = socket.socket(family, kind)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # A client that is gone, or takes nothing any more, is not kept for ever. Connections inherit it.
@@ -74,7 +76,8 @@ class Place:
         except OSError as problem:
             bound.close()
             raise UsageError(
-                f"{self.host} port {self.port} cannot be listened on ({problem.strerror}); choose another with --port"
+                f"cannot listen on {self.host} port {self.port}: {problem.strerror}; end the program that uses the "
+                "port, or choose another with --port (0: any free one)"
             ) from None
         return bound
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import mmap
 import os
+import re
 import textwrap
 import zlib
 from collections import Counter
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from cauce.errors import DataNotFound, JobFailed, WrongColumns
+from cauce.errors import DataNotFound, JobFailed, WrongColumns, did_you_mean
 from cauce.native.lanes import SPARE_BYTES, Bytes
 from cauce.scan.block import Block, CsvBlock, FrameBlock
 from cauce.scan.cut import Header, begins_record, cut_ranges, cut_stream, read_header
@@ -34,6 +35,8 @@ MOST_PART_BYTES = 64 * 2**20
 PARTS_A_WORKER = 8
 CHUNK_BYTES = 2**20
 _SHOWN_CHARACTERS = 1000
+_SHOWN_NAMES = 8
+_UNREADABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 ENCODINGS = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
 InlineForm = Literal["csv", "arrow", "parquet", "ndjson"]
@@ -166,6 +169,25 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
+def check_folder(data: Path, holding: str) -> None:
+    """Raises unless `data` is a directory that may be read. `holding` is what it should hold."""
+    needed = f"name the directory that holds {holding}"
+    if not data.exists():
+        near = did_you_mean(data.name, _names_in(data.parent))
+        raise DataNotFound(f"directory {data} does not exist; {needed}{near}")
+    if not data.is_dir():
+        raise DataNotFound(f"{data} is a file, not a directory; {needed}")
+    if not os.access(data, os.R_OK | os.X_OK):
+        raise DataNotFound(f"no permission to read directory {data}; run `chmod u+rx {data}`, or name another one")
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in folder.iterdir())
+    except OSError:
+        return []
+
+
 def find_files(data: Path, spec: TableSpec) -> list[TableFile]:
     """The files of a table, by base name. The first of its alternatives that matches anything counts."""
     for pattern in spec.files:
@@ -173,10 +195,17 @@ def find_files(data: Path, spec: TableSpec) -> list[TableFile]:
         if found:
             return found
     wanted = " or ".join(spec.files)
-    there = ", ".join(sorted(each.name for each in data.iterdir())[:8]) or "nothing"
+    names = _names_in(data)
+    there = (", ".join(names[:_SHOWN_NAMES]) or "nothing") + (", …" if len(names) > _SHOWN_NAMES else "")
+    below = next((each for each in map(data.joinpath, names) if _holds(each, spec)), None)
+    advice = f"name the directory {below}" if below else "put the file there, or name the directory that holds it"
     raise DataNotFound(
-        f"table {spec.name} needs {wanted} (or .csv.gz, .csv.zst, .parquet) in {data}, which holds {there}"
+        f"table {spec.name} needs {wanted} (or .csv.gz, .csv.zst, .parquet) in {data}, which holds {there}; {advice}"
     )
+
+
+def _holds(folder: Path, spec: TableSpec) -> bool:
+    return folder.is_dir() and any(_matching(folder, pattern) for pattern in spec.files)
 
 
 def _matching(data: Path, pattern: str) -> list[TableFile]:
@@ -203,7 +232,11 @@ def _matching(data: Path, pattern: str) -> list[TableFile]:
 
 def check_columns(file: TableFile, spec: TableSpec, columns: frozenset[str]) -> None:
     """Raises unless the file has every column that is needed."""
-    check_header(file.name, _header(file, spec), spec, columns)
+    try:
+        header = _header(file, spec)
+    except PermissionError:
+        raise DataNotFound(f"no permission to read {file.path}; run `chmod u+r {file.path}`") from None
+    check_header(file.name, header, spec, columns)
 
 
 def check_header(name: str, header: tuple[str, ...], spec: TableSpec, columns: frozenset[str]) -> None:
@@ -212,20 +245,37 @@ def check_header(name: str, header: tuple[str, ...], spec: TableSpec, columns: f
     if needed & twice:
         raise WrongColumns(f"{name} has more than one column {', '.join(sorted(needed & twice))}")
     missing = sorted(needed - set(header))
-    if missing:
-        shown = textwrap.shorten(", ".join(header), _SHOWN_CHARACTERS)
+    if not missing:
+        return
+    if not is_text(header):
         raise WrongColumns(
-            f"{name} lacks {', '.join(missing)}; its header has {shown}"
-            + (f" (read with delimiter {spec.delimiter!r})" if len(header) == 1 else "")
+            f"{name} is not a text file: its first line holds bytes that are not UTF-8 text; save it as CSV in UTF-8, "
+            "or, if it is compressed or Parquet, give it the ending .csv.gz, .csv.zst or .parquet"
         )
+    shown = textwrap.shorten(", ".join(header), _SHOWN_CHARACTERS)
+    raise WrongColumns(
+        f"{name} lacks {', '.join(missing)}; its header has {shown}"
+        + (f" (read with delimiter {spec.delimiter!r})" if len(header) == 1 else "")
+        + "; the first line must name the columns as the dataset does"
+        + did_you_mean(missing[0], set(header) - needed)
+    )
+
+
+def is_text(cells: tuple[str, ...]) -> bool:
+    """Whether the names of columns can be read by people: no control characters, nothing that was not UTF-8."""
+    return not any(_UNREADABLE.search(cell) for cell in cells)
 
 
 def _header(file: TableFile, spec: TableSpec) -> tuple[str, ...]:
     if file.encoding == ".parquet":
         try:
             return tuple(_parquet().read_schema(file.path).names)
+        except PermissionError:
+            raise
         except (pa.ArrowInvalid, OSError) as problem:
-            raise WrongColumns(f"{file.name} cannot be read as Parquet: {problem}") from problem
+            raise WrongColumns(
+                f"{file.name} cannot be read as Parquet: {problem}; copy or write the file again"
+            ) from problem
     if file.encoding == ".csv":
         return read_header(file.path, spec.delimiter).cells
     pieces = cut_stream(_chunks(file), delimiter=spec.delimiter, part_bytes=1, name=file.name)
@@ -331,5 +381,9 @@ def _chunks(file: TableFile, taken: list[int] | None = None) -> Iterator[bytes]:
                         taken[0] += raw.tell() - before
                         before = raw.tell()
                     yield chunk
+    except PermissionError:
+        raise
     except (OSError, EOFError, zlib.error, pa.ArrowException) as problem:
-        raise JobFailed(f"{file.name} cannot be decompressed: {problem}") from problem
+        raise JobFailed(
+            f"{file.name} cannot be decompressed: {problem}; copy the file again, or correct its ending"
+        ) from problem

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -44,11 +49,12 @@ class Crew:
             self.fork = False
             self._process = Forked(arguments)
         else:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
+            with _no_interrupt():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "cauce.worker.nursery", *arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
 
@@ -87,14 +93,16 @@ class Crew:
             self.pids[event.worker] = event.pid
             return
         if event.code == EXIT_FULL:
+            where = shown(self.fabric).removeprefix("files:")
             raise FabricFull(
-                f"no space left for the work files in {shown(self.fabric)}: free some, or name a roomier folder with "
-                "--work, then run the same command again; it goes on where it was"
+                f"no space left for the work files in {where}; free some space there, then run the same command again: "
+                "it continues where it stopped; or choose another directory with --work"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
         if self._errors_in_a_row >= HOPELESS_EXITS:
             raise FabricError(
-                f"the workers give up one after the other (exit code {event.code}); their words are above"
+                f"{HOPELESS_EXITS} workers in a row ended with an error (exit code {event.code}); the causes are "
+                "printed above: correct them and run the same command again"
             )
 
     def stop(self) -> None:
@@ -115,8 +123,19 @@ class Crew:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._wait_for_workers()
             self._close()
             self._process = None
+
+    def _wait_for_workers(self) -> None:
+        """Until the last worker has exited: each holds the other end of the pipe. Their folder may be removed then."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        pipe = self._process.stdout.fileno()
+        deadline = time.monotonic() + GRACE_S
+        while (left_s := deadline - time.monotonic()) > 0:
+            if select.select([pipe], [], [], left_s)[0] and not os.read(pipe, 1 << 16):
+                return
 
     def _close(self) -> None:
         assert self._process is not None
@@ -124,3 +143,23 @@ class Crew:
             if pipe is not None:
                 pipe.close()
         self._unread = b""
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Postpones KeyboardInterrupt in this process, so that no process is started and then forgotten. A process started
+    meanwhile never receives SIGINT: Ctrl-C in a terminal, and the interruption of a notebook's kernel, go to the whole
+    process group, but this process alone decides when its workers end."""
+    interrupts: list[int] = []
+    # Handlers belong to the main thread; no other thread is ever interrupted.
+    in_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number)) if in_main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)

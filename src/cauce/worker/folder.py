@@ -18,15 +18,23 @@ class WorkFolder:
 
     def __init__(self, within: Path) -> None:
         path = within / NAME
-        self.fresh = not path.exists()
-        path.mkdir(parents=True, exist_ok=True)
-        self.path = path.resolve()
-        self._lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            self.fresh = not path.exists()
+            path.mkdir(parents=True, exist_ok=True)
+            self.path = path.resolve()
+            self._lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+        except OSError as problem:
+            raise UsageError(
+                f"cannot create the work directory {path}: {problem.strerror}; choose a directory that can be written, "
+                "with --out or --work"
+            ) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
-            raise UsageError(f"another run is at work in {path}; wait for it, or name another folder") from None
+            raise UsageError(
+                f"another run is already working in {path}; wait until it ends, or choose another directory with --out"
+            ) from None
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -11,15 +13,16 @@ from typing import IO
 import polars as pl
 
 from cauce.datasets import name_of
-from cauce.errors import DataNotFound
+from cauce.errors import FabricFull, JobFailed
 from cauce.plan import Dataset
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
-from cauce.scan.parts import TableFile, check_columns, find_files
+from cauce.scan.parts import TableFile, check_columns, check_folder, find_files
 from cauce.scan.reject_summary import RejectSummary
 from cauce.scan.tables import TableSpec
 from cauce.wire import REJECTS, Format
 from cauce.wire.formats import AnswerFile, csv_text, open_answer
+from cauce.worker.answers import Answers
 from cauce.worker.client import Watch
 from cauce.worker.events import Event
 from cauce.worker.local import LocalRun, Settings
@@ -64,8 +67,7 @@ def prepare(
     partitions: int = 2,
 ) -> Prepared:
     plan = dataset.plan(queries, parameters, partitions)
-    if not data.is_dir():
-        raise DataNotFound(f"{data} is not a folder; give the one that holds the files of {dataset.name}")
+    check_folder(data, f"the files of {dataset.name}")
     files: dict[str, list[TableFile]] = {}
     for spec in plan.tables:
         files[spec.name] = find_files(data, spec)
@@ -115,14 +117,15 @@ class Folder:
     """A sink that writes `q1.csv` … and `rejects.csv`. Files appear under their names when they are complete."""
 
     def __init__(self, plan: Plan, out: Path, form: Format, keep_rows: int = 0) -> None:
-        out.mkdir(parents=True, exist_ok=True)
         self._out = out
         self._form = form
         self._keep_rows = keep_rows
         self._results = plan.results
         self._open: dict[str, AnswerFile] = {}
-        for query, result in self._results.items():
-            self._open[query] = open_answer(self._part(query), result.columns, form)
+        with _writing(out):
+            out.mkdir(parents=True, exist_ok=True)
+            for query, result in self._results.items():
+                self._open[query] = open_answer(self._part(query), result.columns, form)
         self.rows: dict[str, int] = dict.fromkeys(self._results, 0)
         self.heads: dict[str, pl.DataFrame] = {}
         self.reject_spool = Rejects(out)
@@ -135,7 +138,8 @@ class Folder:
         return self._out / f".{query}.{self._form}.part"
 
     def page(self, query: str, frame: pl.DataFrame) -> None:
-        self._open[query].page(frame)
+        with _writing(self._out):
+            self._open[query].page(frame)
         self.rows[query] += frame.height
         head = self.heads.get(query)
         if head is None:
@@ -144,10 +148,15 @@ class Folder:
             self.heads[query] = pl.concat([head, frame]).head(self._keep_rows)
 
     def rejects(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
-        self.reject_spool.add(frame)
+        with _writing(self._out):
+            self.reject_spool.add(frame)
         self.reject_summary.add(table, rows, frame)
 
     def finish(self) -> None:
+        with _writing(self._out):
+            self._finish()
+
+    def _finish(self) -> None:
         for query, answer in self._open.items():
             answer.close()
             self._part(query).replace(self._answer(query))
@@ -171,9 +180,28 @@ class Folder:
 
     def abandon(self) -> None:
         for query, answer in self._open.items():
-            answer.close()
+            # To close a file is to write what is left of it: that may fail again, and the first cause counts.
+            with suppress(OSError):
+                answer.close()
             self._part(query).unlink(missing_ok=True)
-        self.reject_spool.close()
+        with suppress(OSError):
+            self.reject_spool.close()
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FabricFull(
+                f"no space left for the answers in {out}; free some space there, then run the same command again: "
+                "it continues where it stopped"
+            ) from problem
+        raise JobFailed(
+            f"cannot write the answers to {out}: {problem.strerror or problem}; "
+            "choose a directory that can be written, with --out"
+        ) from problem
 
 
 def run_to_folder(
@@ -195,20 +223,6 @@ def run_to_folder(
     return sink
 
 
-class Answers(dict[str, pl.DataFrame]):
-    """Answers by query, and the rejects beside them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rejects = pl.DataFrame(schema=REJECT_SCHEMA)
-        self.summary = RejectSummary()
-
-    @property
-    def reject_summary(self) -> pl.DataFrame:
-        """The rejects counted by table, column and reason, each with its first example and how to read such cells."""
-        return self.summary.frame()
-
-
 class Memory:
     """A sink that keeps everything."""
 
@@ -225,16 +239,12 @@ class Memory:
         self._summary.add(table, rows, frame)
 
     def answers(self, plan: Plan) -> Answers:
-        answers = Answers()
-        answers.summary = self._summary
-        for query in plan.results:
-            answers[query] = pl.concat(self._pages[query])
-        if self._rejects:
-            answers.rejects = pl.concat(self._rejects).sort("file", "line", "column", nulls_last=True)
-        return answers
+        frames = {query: pl.concat(self._pages[query]) for query in plan.results}
+        rejects = pl.concat(self._rejects).sort("file", "line", "column", nulls_last=True) if self._rejects else None
+        return Answers(frames, rejects, summary=self._summary)
 
 
-def run_in_memory(prepared: Prepared, settings: Settings | None = None) -> Answers:
+def run_in_memory(prepared: Prepared, settings: Settings | None = None, watch: Watch | None = None) -> Answers:
     sink = Memory()
-    LocalRun(prepared.plan, prepared.files, sink, Silent(), settings).run()
+    LocalRun(prepared.plan, prepared.files, sink, watch or Silent(), settings).run()
     return sink.answers(prepared.plan)

@@ -1,12 +1,15 @@
-"""Runs a plan in this process alone, with the code that workers run, over a fabric in memory."""
+"""Runs a plan in this process alone, with the code that workers run, over a fabric in memory or in a folder."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cauce.errors import JobFailed
+from cauce.fabric.contract import Fabric
+from cauce.fabric.files import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.plan.physical import Plan
 from cauce.scan.parts import PART_BYTES, TableFile
@@ -22,6 +25,8 @@ JOB = "local"
 class Settings:
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     part_bytes: int = PART_BYTES
+    work: Path | None = None
+    """A folder for the logs; without one they are kept in memory."""
 
 
 class LocalRun:
@@ -37,14 +42,13 @@ class LocalRun:
         reorder: Reorder = lambda parts: parts,
     ) -> None:
         settings = settings or Settings()
-        store = Store()
         topology = Topology(plan, settings.threads)
         manifest = Manifest(JOB, plan.dataset, tuple(plan.results), {}, plan.partitions, settings.threads, plan.digest)
-        fabric = MemoryFabric(store)
+        fabric, workers_fabric = _fabrics(settings.work)
         create(fabric, manifest, topology)
         self._upload = Upload(fabric, JOB, topology, files, settings.part_bytes, reorder, watch)
         self._collect = Collect(fabric, JOB, topology, sink, watch)
-        self._worker = Worker(MemoryFabric(store), plans={JOB: plan})
+        self._worker = Worker(workers_fabric, plans={JOB: plan})
 
     def run(self) -> None:
         uploading = True
@@ -53,3 +57,11 @@ class LocalRun:
             worked = self._worker.step()
             if not self._collect.step() and not worked and not uploading and not self._collect.complete:
                 raise JobFailed(f"the run stands still: {self._collect.waits_for()}")
+
+
+def _fabrics(work: Path | None) -> tuple[Fabric, Fabric]:
+    """The same logs, opened for the client and for the worker."""
+    if work is not None:
+        return FilesFabric(work), FilesFabric(work)
+    store = Store()
+    return MemoryFabric(store), MemoryFabric(store)

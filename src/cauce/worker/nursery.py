@@ -97,6 +97,7 @@ class Nursery:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 die_with_parent(parent)
                 os.close(0)
+                _keep_events_apart()
                 code = work(open_fabric(self._fabric, self._durability), str(child.number), self._limits)
             finally:
                 sys.stderr.flush()
@@ -129,8 +130,18 @@ def keep_memory() -> None:
 
 
 def _tell(event: Event) -> None:
-    """One line for the parent. If it is gone, so are we."""
-    os.write(1, msgspec.json.encode(event) + b"\n")
+    """One line for the parent. Without a parent there is no run: the workers die with this process."""
+    try:
+        os.write(1, msgspec.json.encode(event) + b"\n")
+    except BrokenPipeError:
+        os._exit(EXIT_FAILED)
+
+
+def _keep_events_apart() -> None:
+    """In a worker: what a dataset's own code prints goes to standard error. Standard output is the pipe for events;
+    the worker keeps it open, so that its end shows that every worker has exited."""
+    os.dup(1)
+    os.dup2(2, 1)
 
 
 def make_ready() -> None:

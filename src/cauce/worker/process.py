@@ -97,7 +97,8 @@ def work(
             pause_s = min(pause_s * 1.3, LONGEST_PAUSE_S)
         worker.give_all_back()
     except FabricFull as problem:
-        return _say(name, problem, EXIT_FULL)
+        # The process that watches the workers of a run reports it once for all of them.
+        return EXIT_FULL if pulse is None else _say(name, problem, EXIT_FULL)
     except CauceError as problem:
         return _say(name, problem, EXIT_FAILED)
     fabric.close()

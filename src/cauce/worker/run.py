@@ -17,10 +17,12 @@ from cauce.errors import CorruptRecord, CutWrongly, JobFailed
 from cauce.fabric.address import open_fabric
 from cauce.scan.parts import cuts_hold, part_bytes_for
 from cauce.wire.manifest import Manifest
+from cauce.worker.answers import Answers
 from cauce.worker.client import Collect, Sink, Upload, Watch, check_logs, create
 from cauce.worker.crew import Crew
 from cauce.worker.folder import WorkFolder
-from cauce.worker.job import Answers, Memory, Prepared, Silent, run_in_memory
+from cauce.worker.job import Memory, Prepared, Silent, run_in_memory
+from cauce.worker.local import Settings
 from cauce.worker.topology import Topology
 
 LITTLE_BYTES = 32 << 20
@@ -101,26 +103,33 @@ def _cuts_hold(prepared: Prepared, settings: RunSettings) -> bool:
     return True
 
 
-def run_for_answers(prepared: Prepared, workers: int) -> Answers:
+def run_for_answers(prepared: Prepared, workers: int, watch: Watch | None = None) -> Answers:
     """The answers as frames: of little data in this process, of more with worker processes in a folder of their own."""
+    watch = watch or Silent()
     if sum(prepared.bytes.values()) < LITTLE_BYTES:
-        return run_in_memory(prepared)
+        return run_in_memory(prepared, watch=watch)
     with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
         work = WorkFolder(Path(folder))
         crew = Crew(f"files:{work.path}", workers)
-        crew.start()
         try:
+            crew.start()
             settings = RunSettings(workers)
             try:
                 sink = Memory()
-                run_with_workers(prepared, crew, sink, Silent(), settings)
+                run_with_workers(prepared, crew, sink, watch, settings)
             except CutWrongly:
                 sink = Memory()
-                run_with_workers(prepared, crew, sink, Silent(), replace(settings, guess=False))
+                run_with_workers(prepared, crew, sink, watch, replace(settings, guess=False))
         finally:
             crew.kill()
             work.close()
     return sink.answers(prepared.plan)
+
+
+def run_in_this_process(prepared: Prepared, watch: Watch) -> Answers:
+    """The answers without worker processes, for a plan that they cannot make. Logs are in files: memory stays small."""
+    with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
+        return run_in_memory(prepared, Settings(work=Path(folder)), watch)
 
 
 def _drive(upload: Upload, collect: Collect, crew: Crew, watch: Watch, check: Callable[[], None]) -> None:
