@@ -47,7 +47,7 @@ def test_a_node_is_started_shown_and_stopped(folder: Path) -> None:
 
     again = broker(folder, "start")
     assert again.code == 0
-    assert again.out.splitlines()[0].endswith(": ran already r1")
+    assert again.out.splitlines()[0].endswith(": already running r1")
     assert again.out.splitlines()[1] == address
 
     nodes = nodes_of(folder)
@@ -63,7 +63,7 @@ def test_a_node_is_started_shown_and_stopped(folder: Path) -> None:
     assert living(before) == []
     assert open_ports(nodes) == []
 
-    assert broker(folder, "stop") == Outcome(0, "nothing ran in nodes\n", "")
+    assert broker(folder, "stop") == Outcome(0, "no node was running in nodes\n", "")
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_three_nodes_form_a_cluster_and_are_stopped(folder: Path) -> None:
     assert ADDRESS.fullmatch(json.loads(started.out)["address"])
     status = broker(folder, "status")
     assert status.code == 0
-    assert "in the cluster\tr1, r2, r3" in status.out
+    assert "members\tr1, r2, r3" in status.out
     nodes = nodes_of(folder)
     before = processes_of(nodes)
     assert broker(folder, "stop").out == "stopped r1, r2, r3\n"
@@ -130,7 +130,7 @@ def test_another_number_of_nodes_needs_another_folder(folder: Path) -> None:
 def test_a_folder_without_nodes_has_no_status(tmp_path: Path) -> None:
     outcome = broker(tmp_path, "status")
     assert outcome.code == 2
-    assert "nodes holds no nodes; make some with cauce broker start" in outcome.err
+    assert "no nodes in nodes; start some with: cauce broker start" in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -71,7 +71,7 @@ def test_a_good_node_has_nothing_wrong(broker: Nodes, tmp_path: Path) -> None:
 def test_over_amqp_alone_it_says_how_to_see_the_rest(broker: Nodes, tmp_path: Path) -> None:
     outcome = check(tmp_path, "--fabric", broker.address)
     assert outcome.code == 0, outcome.out
-    assert "not seen: name a node with --node rabbit@HOST, on a machine of the broker with its cookie" in outcome.out
+    assert "not checked: give --node rabbit@HOST on a machine with the broker's Erlang cookie" in outcome.out
 
 
 @pytest.mark.slow
@@ -171,13 +171,13 @@ def test_something_to_check_must_be_named(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("CAUCE_FABRIC", raising=False)
     outcome = check(tmp_path)
     assert outcome.code == 2
-    assert "name what to check: --fabric amqp://…, --node rabbit@HOST, or --dir" in outcome.err
+    assert "nothing to check; give --fabric amqp://…, --node rabbit@HOST, or --dir" in outcome.err
 
 
 def test_a_folder_without_nodes_has_nothing_to_check(tmp_path: Path) -> None:
     outcome = check(tmp_path, "--dir", "nodes")
     assert outcome.code == 2
-    assert "nodes holds no nodes" in outcome.err
+    assert "no nodes in nodes" in outcome.err
 
 
 @pytest.mark.slow

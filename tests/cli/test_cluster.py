@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from cauce.doctor.home import Home
 from tests.cli.running import Outcome, cauce
 from tests.service.running import end_service, until
 
+READY = r"Cauce is ready on http://127\.0\.0\.1:\d+ \(directory service\)\. Stop it with: cauce stop --dir service\n"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -26,7 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     guarded = ["--end-with", str(os.getpid())]
     outcome = cauce(made, "serve", "--dir", "service", "--port", "0", "--detach", *counts, *guarded)
     assert outcome.code == 0, outcome.err
-    assert outcome.out.startswith("Cauce is ready on http://127.0.0.1:")
+    assert re.fullmatch(READY, outcome.out)
+    assert outcome.err == ""
     yield made
     end_service(made / "service")
 
@@ -51,11 +55,12 @@ def test_status_shows_every_process_with_its_leader(folder: Path) -> None:
 
 
 def test_scale_stop_and_start_change_who_runs(folder: Path) -> None:
-    assert run(folder, "scale", "workers=2").code == 0
+    assert run(folder, "scale", "workers=2").out == "Scaled the service in service to workers=2 (was 1)\n"
     until("a second worker", lambda: states(folder).get("worker-2") == "running")
-    assert run(folder, "stop", "worker-2").code == 0
+    again = "Stopping worker-2. Start again with: cauce start --dir service worker-2\n"
+    assert run(folder, "stop", "worker-2").out == again
     until("its stop", lambda: states(folder)["worker-2"] == "stopped")
-    assert run(folder, "start", "worker-2").code == 0
+    assert run(folder, "start", "worker-2").out == "Starting worker-2.\n"
     until("its start", lambda: states(folder)["worker-2"] == "running")
     assert run(folder, "scale", "workers=1").code == 0
     until("its end", lambda: "worker-2" not in states(folder))
@@ -158,9 +163,16 @@ def test_a_file_says_how_many_there_are_and_options_come_first(tmp_path: Path) -
 
 
 def test_stop_ends_all_and_may_be_said_again(folder: Path) -> None:
-    assert run(folder, "stop").code == 0
+    assert run(folder, "stop").out == "Stopped the service in service: 4 processes.\n"
     assert Home(folder / "service").survivors() == []
-    assert run(folder, "stop").code == 0
+    stopped = run(folder, "stop")
+    assert (stopped.code, stopped.out) == (0, "No process runs in service.\n")
+    for words in (["start", "worker-1"], ["stop", "worker-1"]):
+        refused = run(folder, *words)
+        assert refused.code == 1
+        assert re.search(r"the service in \S+/service is not running; start it with: cauce serve --dir ", refused.err)
+    later = run(folder, "scale", "workers=1")
+    assert "when it is started: cauce serve --dir" in later.out
     told = run(folder, "status")
     assert told.code == 1
     assert "no doctor of the service in service answers" in told.err

@@ -77,7 +77,7 @@ def test_days_are_kept_apart_and_old_ones_go(store: Store) -> None:
 
 
 def test_pages_follow_each_other_by_cursor() -> None:
-    events = [event(number, epoch) for epoch in (1, 2) for number in (1, 2, 3)]
+    events = [event(number, epoch, at=10.0 * epoch + number) for epoch in (1, 2) for number in (1, 2, 3)]
     seen: list[Event] = []
     cursor = ""
     while (page := events_after(events, cursor, 2)).events:
@@ -86,6 +86,19 @@ def test_pages_follow_each_other_by_cursor() -> None:
     assert seen == events
     assert events_after(events, cursor, 2).next == cursor
     assert last_events(events, 2).events == events[-2:]
+
+
+def test_events_are_listed_by_time_and_none_is_listed_twice() -> None:
+    """A leader records a crash after a restart that came later, and a new leader has a clock that is behind."""
+    recorded = [
+        Event(30.0, "restarted", "worker-1", 1, 1, "doctor-1"),
+        Event(20.0, "died", "worker-1", 1, 2, "doctor-1"),
+        Event(25.0, "elected", "doctor-2", 2, 1, "doctor-2"),
+    ]
+    last = last_events(recorded, 2)
+    assert [event.at for event in last.events] == [25.0, 30.0]
+    assert events_after(recorded, last.next, 5).events == []
+    assert [event.at for event in events_after(recorded, "", 5).events] == [20.0, 25.0, 30.0]
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "1.", "1.x.y", "-1.2.x", "१.1.x"])

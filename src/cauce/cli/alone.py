@@ -152,8 +152,8 @@ def doctor_alone(calling: Calling, given: Launching, listen: str = "", timing: S
 
 def _announced(name: str, folder: Path, run: Callable[[], int], afterwards: str = "") -> int:
     """Runs a process that a person started, with a line at its start and one at its end."""
-    _print(f"{name} is running (directory {folder}). Ctrl-C stops it.")
     try:
+        _print(f"{name} is running (directory {folder}). Ctrl-C stops it.")
         code = run()
     except KeyboardInterrupt:
         # It came before the process had set its own signal handlers.

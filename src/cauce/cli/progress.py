@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,13 +28,37 @@ class Display(Protocol):
 
 @contextmanager
 def shown(display: Display) -> Iterator[None]:
-    """Shows a display, and always takes it away: Rich's own `with` leaves the cursor hidden if Ctrl-C comes while the
-    display starts."""
+    """Shows a display, and always takes it away. Rich's own `with` leaves the cursor hidden, or fails, if Ctrl-C comes
+    while the display starts or stops."""
+    started = False
     try:
-        display.start()
+        with _signals_deferred():
+            display.start()
+            started = True
         yield
     finally:
-        display.stop()
+        if started:
+            with _signals_deferred():
+                display.stop()
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """SIGINT and SIGTERM that come within the block are handled at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        # Python handles signals in the main thread only.
+        yield
+        return
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for each in dict.fromkeys(came):
+            signal.raise_signal(each)
 
 
 def terminal_progress(*, transient: bool = False) -> Progress:
