@@ -50,7 +50,7 @@ def test_the_cluster_page_names_stopped_workers_and_starts_them(browser: Browser
 def test_a_waiting_job_names_stopped_workers_and_starts_them(browser: Browser, idle: Running, coffee: Path) -> None:
     stop_workers(idle)
     with Service(idle.url) as client, watched(browser, idle.url) as found:
-        client.submit("coffee", coffee, job="waiting")
+        client.submit("coffee", coffee, job="waiting", wait=False)
         page = found.open("#/jobs")
         expect(page.locator(".banner")).to_contain_text("No worker is running")
         row = page.locator("table.jobs tbody tr").first
