@@ -111,7 +111,7 @@ def test_a_process_in_a_crash_loop_waits_visibly_and_can_be_retried_at_once(tmp_
 
         until("a long pause", delayed, 120)
         shown = cauce(tmp_path, "status", "--dir", folder)
-        assert "restarting in" in shown.out
+        assert "No worker is running: worker-1 is restarting in" in " ".join(shown.out.split())
         (row,) = [each for each in cluster.rows() if each.name == "worker-1"]
         assert row.why == f"it crashed {row.crashes} times, last: killed by SIGKILL"
         assert cluster.until_told("backoff", "worker-1").why.startswith("restarting in ")

@@ -56,6 +56,5 @@ def test_a_service_scaled_to_no_workers(doctor: str, which: str) -> None:
 
 def test_without_doctors_the_silence_of_the_workers_is_named() -> None:
     assert no_report(31.2, "DIR").text == (
-        "no worker has reported on this job within 31 s, and no doctor is here to tell whether one runs; "
-        "if none does, start one with ./cauce worker --dir DIR"
+        "no worker has reported on this job within 31 s; if none is running, start one with ./cauce worker --dir DIR"
     )

@@ -43,10 +43,8 @@ def no_worker(rows: Iterable[Row], doctor: str, folder: str) -> NoWorker | None:
 def no_report(silent_s: float, folder: str, fabric: str = "") -> NoWorker:
     """Where no doctor tells of the workers: none has reported on a job for so long."""
     where = f"--dir {folder}" + (f" --fabric {fabric}" if fabric else "")
-    return NoWorker(
-        f"no worker has reported on this job within {silent_s:.0f} s, and no doctor is here to tell whether one runs; "
-        f"if none does, start one with ./cauce worker {where}"
-    )
+    told = f"no worker has reported on this job within {silent_s:.0f} s"
+    return NoWorker(f"{told}; if none is running, start one with ./cauce worker {where}")
 
 
 def worker_count() -> int:

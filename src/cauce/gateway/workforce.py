@@ -60,13 +60,18 @@ class Workforce:
         if status.state in ENDED:
             return None
         found = await self.missing(owner)
-        if found is not None or self._view is not None or status.state != "running":
+        if found is not None or status.state != "running" or self._at_work():
             return found
         with suppress(CauceError):
             silent_s = await self._silence(owner, status.job)
             if silent_s >= max(SILENT_S, SILENT_SHARE * (time.time() - status.created)):
                 return no_report(silent_s, self._folder if owner == LOCAL else "DIR", self._fabric)
         return None
+
+    def _at_work(self) -> bool:
+        """Whether the doctors know of a worker, or would start one."""
+        view = self._view
+        return view is not None and (view.running or any(row.role == "worker" and row.pid for row in view.rows))
 
     async def noted(self, owner: str, status: JobStatus) -> JobStatus:
         found = await self.missing_for(owner, status)
