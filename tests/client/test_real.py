@@ -24,7 +24,7 @@ from cauce.client.transport import Transport
 from cauce.client.upload import Held, held_of
 from cauce.datasets import BUILT_IN, load
 from cauce.datasets.synth import generate
-from cauce.errors import JobFailed, RefusedRequest
+from cauce.errors import InputDiffers, JobFailed, RefusedRequest
 from cauce.wire import FORMATS, Format
 from tests.chaos.running import until
 from tests.cli.running import COLOURS, Outcome, cauce
@@ -275,11 +275,35 @@ def test_the_same_submit_again_sends_nothing_and_fetches_the_same(real: Real, co
     assert files_of(tmp_path / "answers") == first
 
 
+def test_one_changed_digit_under_the_id_of_a_job_that_is_done_is_refused(
+    real: Real, coffee: Path, tmp_path: Path
+) -> None:
+    """The file is as long as before, and the service has released its raw data."""
+    assert submit(real, tmp_path, "coffee", coffee, "--job", "changed", "--queries", "q1").code == 0
+    shutil.copytree(coffee, tmp_path / "copy")
+    path = sorted((tmp_path / "copy" / "transactions").glob("*.csv"))[3]
+    content = bytearray(path.read_bytes())
+    place = next(at for at in range(len(content) // 2, len(content)) if chr(content[at]).isdigit())
+    content[place] = ord("8") if content[place] != ord("8") else ord("9")
+    path.write_bytes(content)
+    outcome = submit(real, tmp_path, "coffee", tmp_path / "copy", "--job", "changed", "--queries", "q1", "--out", "o")
+    assert outcome.code == 1
+    assert (
+        f"error [input-differs] job changed was sent with other data: table transactions, file transactions/{path.name}"
+        in (outcome.err)
+    )
+    assert not (tmp_path / "o").exists()
+    with Service(real.url) as service:
+        with pytest.raises(InputDiffers, match=path.name):
+            service.submit("coffee", tmp_path / "copy", ["q1"], job="changed")
+        assert service.submit("coffee", coffee, ["q1"], job="changed").status().state == "done"
+
+
 def test_another_request_under_the_same_id_is_refused(real: Real, coffee: Path, tmp_path: Path) -> None:
     assert submit(real, tmp_path, "coffee", coffee, "--job", "other", "--queries", "q1").code == 0
     outcome = submit(real, tmp_path, "coffee", coffee, "--job", "other", "--queries", "q3")
     assert outcome.code == 1
-    assert "job-exists-otherwise" in outcome.err
+    assert "[job-exists-otherwise] job other was created with queries q1, not q3" in outcome.err
 
 
 def test_a_dead_gateway_among_several_is_passed_over(real: Real, coffee: Path, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ class Clients:
         datasets = itertools.cycle([*BUILT_IN[start:], *BUILT_IN[:start]])
         stamp = f"{int(time.time()) % 100_000:05d}"
         kept: list[Job] = []
-        with Service(self.url) as service:
+        with Service(self.url, on_connection=None) as service:
             for turn, dataset in enumerate(datasets):
                 if self.over.wait(chance.uniform(0.2, 3.0)):
                     return

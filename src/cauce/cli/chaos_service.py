@@ -69,7 +69,7 @@ def _nodes(broker: Path | None) -> Nodes | None:
 
 def _look_at_jobs(url: str, tally: Tally) -> None:
     """All must have ended. A gateway may learn of an end a moment after another one has told it."""
-    with Service(url) as service:
+    with Service(url, on_connection=None) as service:
         due = time.monotonic() + END_S
         while open_jobs := [job for job in service.jobs() if job.state not in ENDED]:
             if time.monotonic() > due:

@@ -31,6 +31,7 @@ from cauce.gateway.receipts import FileStamp, Receipt, Receipts, claim_of, closi
 from cauce.gateway.statuses import Statuses
 from cauce.gateway.view import JobView
 from cauce.gateway.views import Tell, Views
+from cauce.scan.parts import Part
 from cauce.wire.part_digest import columns_digest
 from cauce.wire.records import CLIENT, Kind, record
 from cauce.worker.raw import dump_part
@@ -64,9 +65,35 @@ class Uploads:
 
     def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
         """True: new. False: the same part was held already."""
-        limits = self._limits
         view = self._views.open(owner, job)
         receipts = self._table(view, job, table)
+        body_digest = self._digest(table, seq, part)
+        check = BodyCheck(view.tables[table], view.topology.plan.used_columns(table), self._limits)
+        stamp = check.stamp(seq, part)
+        digest = _identity(part, body_digest.digest(), stamp)
+        sent = _receipt(part, digest, body_digest.hexdigest(), stamp)
+        receipts.advance(self._fabric, view.name)
+        standing = receipts.held.get(seq)
+        if standing is not None:
+            if standing.digest != digest:
+                _check_same(standing, _unpacked(sent, seq, part, check), seq, table)
+            return False
+        self._refuse_new(view, job, table, seq, digest)
+        self._brake(view)
+        checked = check.part(seq, part)
+        self._claim(view, job, table, seq, digest)
+        content = check.unpacked_digest or sent.content
+        size = checked.unpacked_bytes if part.compression else sent.size
+        self._keep(view, table, checked, msgspec.structs.replace(sent, content=content, size=size, at=self._clock()))
+        if seq not in receipts.held:
+            # What is appended to a job that is gone goes nowhere.
+            self._views.open(owner, job)
+            raise Unavailable(f"part {seq} of table {table} was not kept: send it again", retry_after=1)
+        return True
+
+    def _digest(self, table: str, seq: int, part: PartBody) -> hashlib._Hash:
+        """The SHA-256 of a body whose number, size and announced digest are as they should be."""
+        limits = self._limits
         if not 0 <= seq < limits.parts:
             raise BadRequest(f"{seq} cannot be the number of a part; it is from 0 to {limits.parts - 1}")
         if len(part.data) > limits.part_bytes:
@@ -74,37 +101,19 @@ class Uploads:
                 f"part {seq} of table {table} has {len(part.data)} bytes, and a part has {limits.part_bytes} at "
                 "most: send it in smaller parts"
             )
-        body_digest = hashlib.sha256(part.data)
-        if part.digest is not None and part.digest.lower() != body_digest.hexdigest():
+        digest = hashlib.sha256(part.data)
+        if part.digest is not None and part.digest.lower() != digest.hexdigest():
             raise BadPart(f"part {seq} of table {table} came with another digest than it has: send it again")
-        check = BodyCheck(view.tables[table], view.topology.plan.used_columns(table), limits)
-        stamp = check.stamp(seq, part)
-        digest = _identity(part, body_digest.digest(), stamp)
+        return digest
+
+    def _keep(self, view: JobView, table: str, part: Part, receipt: Receipt) -> None:
+        """Appends a part to its lane, and then its receipt."""
+        receipts, spec = view.receipts[table], view.tables[table]
+        lane = part.seq % view.topology.lanes_of(spec)
+        body = dump_part(part, int(receipt.digest[:16], 16))
+        self._fabric.append(view.name, view.topology.raw_log(spec, lane), [body])
+        self._fabric.append(view.name, receipts.log, [receipt_of(part.seq, receipt)])
         receipts.advance(self._fabric, view.name)
-        standing = receipts.held.get(seq)
-        if standing is not None:
-            if standing.digest != digest:
-                sent = _receipt(part, digest, body_digest.hexdigest(), stamp)
-                _check_same(standing, _unpacked(sent, seq, part, check), seq, table)
-            return False
-        self._refuse_new(view, job, table, seq, digest)
-        self._brake(view)
-        checked = check.part(seq, part)
-        self._claim(view, job, table, seq, digest)
-        lane = seq % view.topology.lanes_of(view.tables[table])
-        said = dump_part(checked, int(digest[:16], 16))
-        self._fabric.append(view.name, view.topology.raw_log(view.tables[table], lane), [said])
-        content = check.unpacked_digest or body_digest.hexdigest()
-        receipt = _receipt(part, digest, content, stamp, checked.unpacked_bytes)
-        self._fabric.append(
-            view.name, receipts.log, [receipt_of(seq, msgspec.structs.replace(receipt, at=self._clock()))]
-        )
-        receipts.advance(self._fabric, view.name)
-        if seq not in receipts.held:
-            # What is appended to a job that is gone goes nowhere.
-            self._views.open(owner, job)
-            raise Unavailable(f"part {seq} of table {table} was not kept: send it again", retry_after=1)
-        return True
 
     def _claim(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
         """Says what is about to be appended, and looks whether another gateway was about to say otherwise."""
@@ -255,10 +264,9 @@ def _difference(standing: Receipt, sent: Receipt) -> str:
     return f"{now_size:,} bytes as before, but other ones"
 
 
-def _receipt(part: PartBody, digest: str, content: str, stamp: FileStamp | None, size: int = 0) -> Receipt:
-    columns = columns_digest(part.columns)
-    size = size or len(part.data)
-    return Receipt(digest, len(part.data), 0.0, content, size, part.form, part.file, part.first_line, columns, stamp)
+def _receipt(part: PartBody, digest: str, content: str, stamp: FileStamp | None) -> Receipt:
+    size, columns = len(part.data), columns_digest(part.columns)
+    return Receipt(digest, size, 0.0, content, size, part.form, part.file, part.first_line, columns, stamp)
 
 
 def _unpacked(sent: Receipt, seq: int, part: PartBody, check: BodyCheck) -> Receipt:
