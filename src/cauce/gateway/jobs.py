@@ -67,7 +67,10 @@ def register(files: Iterable[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for file in files:
         path = str(file.resolve())
-        name = load(path).name
+        dataset = load(path)
+        # Every query is planned once here, so that a mistake stops the service at its start and not a client's job.
+        dataset.plan()
+        name = dataset.name
         if name in BUILT_IN or name in found:
             raise UsageError(f"{file} declares a dataset {name}, and there is one of that name: give it another")
         found[name] = path
