@@ -489,7 +489,7 @@ def test_the_same_file_without_a_mistake_is_planned(tmp_path: Path, monkeypatch:
 # As a person meets them.
 
 
-@pytest.mark.parametrize("mistake", ["name error", "filter and", "how full", "sum text", "limit"])
+@pytest.mark.parametrize("mistake", ["name error", "filter and", "how full", "sum text"])
 def test_a_mistake_is_one_line_in_a_terminal(mistake: str, tmp_path: Path) -> None:
     body, line, expected = IN_A_QUERY[mistake]
     (tmp_path / "shop.py").write_text(f"{START}{body}\n")
@@ -498,6 +498,15 @@ def test_a_mistake_is_one_line_in_a_terminal(mistake: str, tmp_path: Path) -> No
     assert session.code == 2
     assert session.text.splitlines() == [f"error [plan] {at(line, f'shop.q: {expected}')}"]
     assert not (tmp_path / "answers").exists()
+
+
+def test_a_service_does_not_start_with_a_mistake(tmp_path: Path) -> None:
+    body, line, expected = IN_A_QUERY["join names"]
+    (tmp_path / "shop.py").write_text(f"{START}{body}\n")
+    arguments = command("serve", "--dataset", "shop.py", "--dir", str(tmp_path / "service"), "--port", "0")
+    session = run_in_terminal(arguments, cwd=tmp_path, width=400)
+    assert session.code == 2
+    assert session.text.splitlines() == [f"error [plan] {at(line, f'shop.q: {expected}')}"]
 
 
 def test_a_mistake_is_an_exception_of_ours_from_python(tmp_path: Path) -> None:

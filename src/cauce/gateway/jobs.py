@@ -70,7 +70,10 @@ def register(files: Iterable[Path], *, lenient: bool = False) -> dict[str, str]:
     for file in files:
         path = str(file.resolve())
         try:
-            name = load(path).name
+            dataset = load(path)
+            # Every query is planned once here, so that a mistake is found at the start and not in a client's job.
+            dataset.plan()
+            name = dataset.name
         except CauceError:
             if not lenient:
                 raise

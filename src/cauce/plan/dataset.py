@@ -52,11 +52,14 @@ class Query:
 
     @property
     def file(self) -> str:
-        return self.declare.__code__.co_filename
+        """The file that holds the function; its name where that is not known."""
+        code = getattr(inspect.unwrap(self.declare), "__code__", None)
+        return code.co_filename if code else self.name
 
     @property
     def place(self) -> str:
-        return place(self.file, self.declare.__code__.co_firstlineno)
+        code = getattr(inspect.unwrap(self.declare), "__code__", None)
+        return place(self.file, code.co_firstlineno if code else None)
 
 
 @dataclass
@@ -132,14 +135,22 @@ class Dataset:
         queries: Collection[str] | None = None,
         parameters: Mapping[str, str] | None = None,
         partitions: int = 2,
+        *,
+        isolate: bool = True,
     ) -> Plan:
+        """The plan of these queries (all, if none is named), with arguments and types checked.
+
+        With `isolate` the types are found in a child process where one can be forked: see isolation.py.
+        """
         whole_number("partitions", partitions, 1)
         settled = self.settle(parameters)
         chosen = self.choose(queries)
         relations = [self._declared(query, settled) for query in chosen]
-        columns = isolated(
-            lambda: [self._outputs(query, relation) for query, relation in zip(chosen, relations, strict=True)]
-        )
+
+        def fitted() -> list[dict[str, Output]]:
+            return [self._outputs(query, relation) for query, relation in zip(chosen, relations, strict=True)]
+
+        columns = isolated(fitted) if isolate else fitted()
         planned = [
             PlannedQuery(query.name, relation, outputs, self._prefix(query))
             for query, relation, outputs in zip(chosen, relations, columns, strict=True)

@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return plan
 
     def _make_plan(self) -> Plan:
-        plan = load(self.dataset).plan(self.queries, self.parameters, self.partitions)
+        plan = load(self.dataset).plan(self.queries, self.parameters, self.partitions, isolate=False)
         if plan.digest != self.digest:
             raise PlanMismatch(
                 f"job {self.job} was planned as {self.digest[:12]}, this process plans {plan.digest[:12]} for "
