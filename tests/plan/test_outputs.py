@@ -8,7 +8,8 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from cauce.plan import DATE, FLOAT, INTEGER, PLAIN, TEXT, TEXTS, places, scaled
+from cauce.errors import PlanError
+from cauce.plan import BOOLEAN, DATE, FLOAT, INTEGER, MOMENT, PLAIN, TEXT, TEXTS, TIMESTAMP, places, scaled
 from cauce.plan.outputs import Output
 
 MONEY = pl.Decimal(38, 18)
@@ -24,6 +25,9 @@ def printed(output: Output, values: pl.Series) -> list[str | None]:
         (TEXT, pl.String()),
         (INTEGER, pl.Int64()),
         (DATE, pl.Date()),
+        (BOOLEAN, pl.Boolean()),
+        (TIMESTAMP, pl.Datetime("us")),
+        (MOMENT, pl.Datetime("us", "UTC")),
         (FLOAT, pl.Float64()),
         (TEXTS, pl.List(pl.String())),
         (PLAIN, pl.Decimal(38, 18)),
@@ -109,3 +113,35 @@ def test_dates_print_as_iso() -> None:
 @pytest.mark.parametrize("output", [TEXT, INTEGER, FLOAT, PLAIN, places(2), scaled(2)])
 def test_null_prints_as_null(output: Output) -> None:
     assert printed(output, pl.Series([None], dtype=pl.Int64)) == [None]
+
+
+def test_booleans_print_as_words() -> None:
+    assert printed(BOOLEAN, pl.Series([True, False, None])) == ["true", "false", None]
+
+
+def test_times_print_as_iso_8601_with_six_digits_of_a_fraction_or_none() -> None:
+    times = pl.Series([dt.datetime(2024, 1, 2, 3, 4, 5), dt.datetime(2024, 1, 2, 3, 4, 5, 60), None])
+    expected = ["2024-01-02T03:04:05", "2024-01-02T03:04:05.000060"]
+    assert printed(TIMESTAMP, times) == [*expected, None]
+    assert printed(MOMENT, times.dt.replace_time_zone("UTC")) == [*(text + "Z" for text in expected), None]
+    assert [time.isoformat() for time in times.drop_nulls()] == expected
+
+
+def test_a_year_prints_with_four_digits() -> None:
+    assert printed(TIMESTAMP, pl.Series([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)])) == [
+        "0001-01-01T00:00:00",
+        "9999-12-31T00:00:00",
+    ]
+
+
+def test_a_moment_of_another_zone_is_shown_in_utc() -> None:
+    tokyo = pl.Series([dt.datetime(2024, 1, 1, 9)]).dt.replace_time_zone("Asia/Tokyo")
+    assert printed(MOMENT, tokyo) == ["2024-01-01T00:00:00Z"]
+
+
+def test_times_and_moments_are_never_taken_for_each_other() -> None:
+    times = pl.Series("seen", [dt.datetime(2024, 1, 1)])
+    with pytest.raises(PlanError, match="seen has times without a zone: show it as TIMESTAMP"):
+        MOMENT.shape(times)
+    with pytest.raises(PlanError, match=r"seen has moments \(UTC\): show it as MOMENT"):
+        TIMESTAMP.shape(times.dt.replace_time_zone("UTC"))

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import polars as pl
 
+from cauce.errors import PlanError
 from cauce.plan.arguments import whole_number
 
 DIGITS = 38
@@ -104,10 +105,30 @@ class TimestampOutput(Output):
 
     dtype: pl.DataType = field(default_factory=lambda: pl.Datetime("us"))
 
-    def text(self, values: pl.Series) -> pl.Series:
+    def shape(self, values: pl.Series) -> pl.Series:
+        """Times without a zone are never taken for moments, nor moments for times: a cast would do so silently."""
+        if isinstance(values.dtype, pl.Datetime):
+            given, wanted = values.dtype.time_zone, self._zone
+            if given is not None and wanted is None:
+                raise PlanError(
+                    f"column {values.name} has moments ({given}): show it as MOMENT, or make times of it with "
+                    ".dt.convert_time_zone(zone).dt.replace_time_zone(None)"
+                )
+            if given is None and wanted is not None:
+                raise PlanError(
+                    f"column {values.name} has times without a zone: show it as TIMESTAMP, or make moments of it with "
+                    ".dt.replace_time_zone(zone)"
+                )
+        return values.cast(self.dtype)
+
+    @property
+    def _zone(self) -> str | None:
         assert isinstance(self.dtype, pl.Datetime)
+        return self.dtype.time_zone
+
+    def text(self, values: pl.Series) -> pl.Series:
         printed = values.dt.replace_time_zone(None).dt.strftime("%Y-%m-%dT%H:%M:%S%.6f").str.strip_suffix(".000000")
-        return printed if self.dtype.time_zone is None else printed + "Z"
+        return printed if self._zone is None else printed + "Z"
 
 
 TEXT = Output(pl.String())
