@@ -76,6 +76,7 @@ def test_the_plan_is_scrolled_or_fitted_and_no_label_covers_another(
         found.screenshot("river-job")
 
 
+@pytest.mark.slow
 def test_a_done_job_shows_nothing_waiting(browser: Browser, service: Running, river_job: str, done: str) -> None:
     with watched(browser, service.url) as found:
         for job in (river_job, done):
@@ -84,6 +85,7 @@ def test_a_done_job_shows_nothing_waiting(browser: Browser, service: Running, ri
             assert [text for text in page.locator(".graph text").all_text_contents() if text.endswith(" waiting")] == []
 
 
+@pytest.mark.slow
 def test_bars_show_the_first_rows_of_the_whole_answer(browser: Browser, service: Running, river_job: str) -> None:
     with watched(browser, service.url) as found:
         page = open_job(found, river_job)
@@ -99,6 +101,7 @@ def test_bars_show_the_first_rows_of_the_whole_answer(browser: Browser, service:
         expect(bars).to_have_count(200)
 
 
+@pytest.mark.slow
 def test_labels_of_an_axis_stand_apart(browser: Browser, service: Running, river_job: str) -> None:
     with watched(browser, service.url) as found:
         page = open_job(found, river_job)
@@ -110,6 +113,7 @@ def test_labels_of_an_axis_stand_apart(browser: Browser, service: Running, river
         found.screenshot("river-lines")
 
 
+@pytest.mark.slow
 def test_numbers_are_grouped_and_their_exact_values_are_kept(
     browser: Browser, service: Running, river_job: str
 ) -> None:
@@ -191,9 +195,9 @@ def choose_files(page: Page, *paths: Path) -> None:
     ("content", "message"),
     [
         (b"", "The file is empty."),
-        (bytes(range(256)) * 20, "This is a binary file"),
-        ("ключ,值\n1,2\n".encode(), "None of the columns of table gauging_stations"),
-        (b'"station_id,year\n', "broken quotes"),
+        pytest.param(bytes(range(256)) * 20, "This is a binary file", marks=pytest.mark.slow),
+        pytest.param("ключ,值\n1,2\n".encode(), "None of the columns of table gauging", marks=pytest.mark.slow),
+        pytest.param(b'"station_id,year\n', "broken quotes", marks=pytest.mark.slow),
     ],
     ids=["empty", "binary", "wrong-header", "quotes"],
 )
@@ -215,6 +219,7 @@ def test_a_file_that_cannot_be_sent_is_reported_beside_its_name(
         expect(page.get_by_role("button", name="Send and watch")).to_be_enabled()
 
 
+@pytest.mark.slow
 def test_a_refused_upload_is_reported_until_it_is_closed(
     browser: Browser, service: Running, river_files: Path, tmp_path: Path
 ) -> None:
