@@ -19,6 +19,7 @@ def banner(page: Page) -> None:
     expect(page.locator("#connection")).to_contain_text("Cannot reach the service; retrying")
 
 
+@pytest.mark.slow
 def test_a_stopped_gateway_is_reported_and_the_page_recovers(browser: Browser, tmp_path: Path) -> None:
     with Running(tmp_path, "gateway") as gateway, watched(browser, gateway.url) as found:
         gateway.create("waiting", "coffee", ["q1"])
@@ -50,6 +51,7 @@ def guarded(tmp_path: Path) -> tuple[Path, str]:
     return tmp_path, create_token(tmp_path / "service" / FILE, "maria")
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_reported_and_can_be_corrected_with_enter(browser: Browser, guarded: tuple[Path, str]) -> None:
     folder, token = guarded
     with Running(folder, "gateway", "--host", "0.0.0.0", token=token) as gateway:

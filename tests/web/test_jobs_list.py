@@ -69,6 +69,7 @@ def test_states_are_named_with_their_counts(browser: Browser, service: Running, 
         assert set(rows(page).locator(".state").all_text_contents()) == {"cancelled"}
 
 
+@pytest.mark.slow
 def test_many_jobs_are_shown_in_pages(browser: Browser, service: Running, many: list[str]) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/jobs")
@@ -82,6 +83,7 @@ def test_many_jobs_are_shown_in_pages(browser: Browser, service: Running, many: 
         found.assert_accessible()
 
 
+@pytest.mark.slow
 def test_the_list_shows_the_date_and_the_age_of_a_job(browser: Browser, service: Running, many: list[str]) -> None:
     created = service.get(f"/v1/jobs/{many[1]}").json()["created"]
     assert isinstance(created, float)
@@ -116,6 +118,7 @@ def test_enter_ends_the_chosen_jobs_and_escape_keeps_them(browser: Browser, serv
     assert service.state("kept-then-cancelled") == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_notice_covers_no_control_and_can_be_closed(browser: Browser, service: Running) -> None:
     service.create("noticed", "coffee", ["q1"])
     with watched(browser, service.url) as found:
@@ -139,6 +142,7 @@ def test_a_notice_covers_no_control_and_can_be_closed(browser: Browser, service:
         expect(page.locator(".notice")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_notices_go_away_by_themselves(browser: Browser, service: Running) -> None:
     with watched(browser, service.url) as found:
         found.page.clock.install()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ def test_labels_are_placed_on_their_lines_and_apart(page: Page) -> None:
     # Seven equal lines: there is room for two labels beside the box, the others are left out.
     assert 1 <= len(found) <= 2
     places = sorted(x for _, (x, _) in found)
-    assert all(later - earlier >= 40 for earlier, later in zip(places, places[1:], strict=False))
+    assert all(later - earlier >= 40 for earlier, later in pairwise(places))
 
 
 def hint(kind: str, labels: list[str], values: list[str], **more: str) -> dict[str, object]:
