@@ -93,9 +93,10 @@ class Crew:
             self.pids[event.worker] = event.pid
             return
         if event.code == EXIT_FULL:
+            place = shown(self.fabric).removeprefix("files:")
             raise FabricFull(
-                f"no space left for the work files in {shown(self.fabric).removeprefix('files:')}; free some space there, then run the same "
-                "command again: it continues where it stopped; or choose another directory with --work"
+                f"no space left for the work files in {place}; free some space there, then run the same command again: "
+                "it continues where it stopped; or choose another directory with --work"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
         if self._errors_in_a_row >= HOPELESS_EXITS:
