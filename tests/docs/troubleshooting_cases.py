@@ -246,7 +246,7 @@ RUNS = [
         "Run the same command again. It continues where it stopped. To give up, remove `.cauce-work` in the output "
         "directory.",
         lines=3,
-        interrupt_at="loading the dataset",
+        interrupt_at="loading the dataset\n",
         hint="Ctrl-C was pressed.",
     ),
 ]

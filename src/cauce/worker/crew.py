@@ -93,9 +93,9 @@ class Crew:
             self.pids[event.worker] = event.pid
             return
         if event.code == EXIT_FULL:
-            where = shown(self.fabric).removeprefix("files:")
+            place = shown(self.fabric).removeprefix("files:")
             raise FabricFull(
-                f"no space left for the work files in {where}; free some space there, then run the same command again: "
+                f"no space left for the work files in {place}; free some space there, then run the same command again: "
                 "it continues where it stopped; or choose another directory with --work"
             )
         self._errors_in_a_row = self._errors_in_a_row + 1 if event.code else 0
