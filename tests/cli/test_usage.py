@@ -25,7 +25,7 @@ CASES: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown format": ((*RUN, "--format", "xml", "--out", "out"), "it can be csv, json, parquet, arrow"),
     "unknown parameter": ((*RUN, "--param", "x=1", "--out", "out"), "no parameter x"),
     "parameter without a value": ((*RUN, "--param", "x", "--out", "out"), "name=value"),
-    "unknown scorer": ((*RUN, "--sentiment", "mood", "--out", "out"), "it can be vader, textblob"),
+    "unknown scorer": ((*RUN, "--sentiment", "mood", "--out", "out"), "expected one of vader, textblob"),
     "scorer of a dataset without texts": (
         ("run", "coffee", "--data", "data", "--sentiment", "vader", "--out", "out"),
         "coffee scores no texts",
