@@ -522,5 +522,5 @@ def test_an_unknown_query_has_a_hint(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(f"{START}    return orders.select('product', n='quantity')\n")
     run = command("run", "shop.py", "--data", ".", "--queries", "qq")
     ended = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ended.stderr == "error [unknown-name] shop has no query qq; it has q; did you mean q?\n"
+    assert ended.stderr == "error [unknown-name] unknown query of shop: qq; did you mean q? expected one of q\n"
     assert ended.returncode == 2

@@ -89,7 +89,8 @@ def common_type(first: pl.DataType, second: pl.DataType) -> pl.DataType:
     if first == second or UNKNOWN in (first, second):
         return first if first == second else UNKNOWN
     if first.is_integer() and second.is_integer():
-        return pl.concat([pl.Series(dtype=first), pl.Series(dtype=second)], how="vertical_relaxed").dtype
+        frames = [pl.DataFrame(schema={"column": dtype}) for dtype in (first, second)]
+        return pl.concat(frames, how="vertical_relaxed").schema["column"]
     raise TypeError(f"{type_name(first)} and {type_name(second)}")
 
 
