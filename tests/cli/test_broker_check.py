@@ -186,4 +186,4 @@ def test_nodes_that_do_not_run_are_an_error(tmp_path: Path) -> None:
     prepare(tmp_path / "nodes")
     outcome = check(tmp_path, "--dir", "nodes")
     assert outcome.code == 1
-    assert "answers; start them with cauce broker start" in outcome.err
+    assert "answers; start them with: cauce broker start" in outcome.err

@@ -117,14 +117,14 @@ RUNS = {
     "token remove": Run(plain("token", "remove", "nobody", "--dir", "own"), "nobody", code=2),
     "deploy compose": Run(plain("deploy", "compose", "--out", "made"), "the commands to run are in made/README.md"),
     "deploy kubernetes": Run(plain("deploy", "kubernetes", "--out", "made"), "wrote made"),
+    # Both take minutes on a busy machine; tests/chaos and tests/cli/test_chaos_service.py let them end by themselves.
     "chaos run": Run(
-        with_data("chaos", "run", "books", "--queries", "q1,q3", "--out", "c", "--kill-every", "50ms",
-                  "--part-bytes", "1024"),
-        "byte for byte",
+        with_data("chaos", "run", "books", "--queries", "q1", "--out", "c", "--kill-every", "50ms"),
+        "interrupted", code=130, until="(pid ",
     ),
     "chaos service": Run(
-        plain("chaos", "service", "--out", "c", "--minutes", "0.1", "--scale", "0.0005", "--clients", "1"),
-        "byte for byte",
+        plain("chaos", "service", "--out", "c", "--scale", "0.0005", "--clients", "1"),
+        "interrupted", code=130, until="books",
     ),
     "chaos simulate": Run(plain("chaos", "simulate", "--schedules", "2"), "2 schedules with"),
     "chaos doctors": Run(plain("chaos", "doctors", "--schedules", "2"), "2 schedules with"),
