@@ -60,6 +60,17 @@ class Cluster:
         view = self.view()
         return view.leader if view is not None and view.leads else ""
 
+    def until_leader(self) -> str:
+        """The leader, once a doctor answers: on a busy machine that may take a while."""
+        found: list[str] = []
+
+        def answered() -> bool:
+            found.append(self.leader())
+            return bool(found[-1])
+
+        until("a leader to answer", answered, BACK_S)
+        return found[-1]
+
     def well(self) -> bool:
         """Whether somebody leads and all run, one of each, as the leader sees it and as the kernel does."""
         view = self.view()

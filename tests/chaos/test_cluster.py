@@ -34,11 +34,11 @@ def test_each_kind_alone_and_in_pairs(tmp_path: Path, case: Case) -> None:  # no
         low = others(cluster, leader)[0]
         for names in (["worker-1"], ["gateway-2"], [low], ["worker-1", "worker-2"], ["gateway-1", "gateway-2"]):
             cluster.until_replaced(cluster.kill(names))
-            assert cluster.leader() == leader, "nobody but the leader's death makes an election"
+            assert cluster.until_leader() == leader, "nobody but the leader's death makes an election"
         cluster.until_replaced(cluster.kill([leader]))
-        assert cluster.leader() != leader, "who comes back does not take over"
+        assert cluster.until_leader() != leader, "who comes back does not take over"
         for beside in ("worker-2", "gateway-1"):
-            leader = cluster.leader()
+            leader = cluster.until_leader()
             cluster.until_replaced(cluster.kill([leader, beside]))
         sending.finish()
         died = cluster.until_told("died", "gateway-2")

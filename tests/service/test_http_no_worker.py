@@ -32,7 +32,7 @@ def notice(service: Running) -> str:
 def stop_workers(service: Running) -> str:
     """The notice that follows."""
     assert cauce(service.folder, "stop", *WORKERS, "--dir", str(service.folder)).code == 0
-    until("no worker to run", lambda: "stopped" in notice(service))
+    until("no worker to run", lambda: "worker-1 and worker-2 are stopped" in notice(service))
     return notice(service)
 
 
@@ -58,6 +58,7 @@ def test_stopped_workers_are_named_to_who_asks_for_a_job_or_the_service(idle: Ru
         f"start them with ./cauce start worker-1 worker-2 --dir {folder}"
     )
     submitted(idle, case, "waiting")
+    until("the notice", lambda: "are stopped" in str(idle.get("/v1/jobs/waiting").json()["no_worker"]))
     assert idle.get("/v1/jobs/waiting/why").json()["why"] == f"job waiting waits for a worker: {text}"
     assert idle.get("/v1/jobs/waiting/graph").json()["why"] == f"job waiting waits for a worker: {text}"
     assert idle.get("/v1/jobs/waiting").json()["no_worker"] == {"text": text, "can_start": True}
@@ -73,7 +74,7 @@ def test_stopped_workers_are_named_to_who_asks_for_a_job_or_the_service(idle: Ru
 
 def test_a_service_without_workers_is_ready_and_says_that_jobs_wait(idle: Running) -> None:
     stop_workers(idle)
-    until("the notice", lambda: "notice" in idle.get("/readyz").json())
+    until("the notice", lambda: "are stopped" in str(idle.get("/readyz").json().get("notice")))
     reply = idle.get("/readyz")
     assert reply.status == 200
     assert reply.json() == {
