@@ -116,7 +116,7 @@ def test_silence_is_borne_only_so_long() -> None:
     with pytest.raises(Unreachable) as problem:
         transport(address, patience_s=HURRIED_S).request("GET", "/v1/jobs")
     said = str(problem.value)
-    assert said.startswith(f"cannot reach {address}: connection refused: start the service with ")
+    assert said.startswith(f"cannot reach {address}: connection refused; start the service with ")
     assert said.endswith(f"./cauce serve --dir FOLDER --port {port}, or name another address with --gateway")
 
 
@@ -160,7 +160,7 @@ def test_a_lost_connection_is_reported_once_by_many_threads() -> None:
 
 
 def test_a_host_name_that_does_not_exist_is_not_asked_again() -> None:
-    with pytest.raises(Unreachable, match=r"host name nowhere\.invalid cannot be resolved: check the spelling"):
+    with pytest.raises(Unreachable, match=r"host name nowhere\.invalid cannot be resolved; check the spelling"):
         transport("http://nowhere.invalid:8080", patience_s=3600).request("GET", "/v1/jobs")
 
 
@@ -219,12 +219,12 @@ def test_json_of_another_server_is_named_as_such() -> None:
 def test_a_server_that_does_not_speak_http_is_named_as_one() -> None:
     with speaking(b"SSH-2.0-OpenSSH_9.6\r\n") as address, pytest.raises(Unreachable) as problem:
         transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
-    assert f"cannot reach http://{address}: the server does not speak HTTP: another server than" in str(problem.value)
+    assert f"cannot reach http://{address}: the server does not speak HTTP; another server than" in str(problem.value)
 
 
 def test_https_to_a_server_of_http_is_told(fake: Fake) -> None:
     secure = fake.url.replace("http://", "https://")
-    with pytest.raises(Unreachable, match=f"does not speak https: write the address as {fake.url}$"):
+    with pytest.raises(Unreachable, match=f"does not speak https; write the address as {fake.url}$"):
         transport(secure, patience_s=3600).request("GET", "/v1/jobs")
 
 
@@ -240,9 +240,9 @@ def test_http_to_a_server_of_https_is_told(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     address = f"127.0.0.1:{server.server_address[1]}"
     try:
-        with pytest.raises(Unreachable, match=f"speaks https, not http: write the address as https://{address}$"):
+        with pytest.raises(Unreachable, match=f"speaks https, not http; write the address as https://{address}$"):
             transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
-        with pytest.raises(Unreachable, match=r"its certificate is not trusted \(self-signed certificate\): .* --ca$"):
+        with pytest.raises(Unreachable, match=r"its certificate is not trusted \(self-signed certificate\); .* --ca$"):
             transport(f"https://{address}", patience_s=3600).request("GET", "/v1/jobs")
     finally:
         server.shutdown()
@@ -266,7 +266,7 @@ def test_a_host_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) ->
             early = waiting.enter_context(socket.socket())
             early.setblocking(False)
             early.connect_ex(address)
-        with pytest.raises(Unreachable, match="the host does not answer: see that the service runs there"):
+        with pytest.raises(Unreachable, match="the host does not answer; see that the service runs there"):
             transport(f"http://127.0.0.1:{address[1]}", patience_s=0).request("GET", "/v1/jobs")
 
 
@@ -366,3 +366,11 @@ def test_no_address_at_all_is_a_wrong_request() -> None:
 def test_loopback_addresses_are_known(host: str, is_it: bool) -> None:
     assert is_loopback(host) is is_it
     assert Transport([f"http://{host}:80"]).loopback is is_it
+
+
+def test_python_hears_of_a_lost_connection_from_its_log(caplog: pytest.LogCaptureFixture) -> None:
+    address = dead_address()
+    with Service(address, patience_s=HURRIED_S) as service, pytest.raises(Unreachable):
+        service.jobs()
+    assert [record.name for record in caplog.records if "cannot reach" in record.message] == ["cauce.client"]
+    assert f"cannot reach {address}: connection refused; retrying" in caplog.text
