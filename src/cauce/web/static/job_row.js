@@ -73,5 +73,5 @@ export function timeWords(status, left) {
   if (status.ended !== null) return `took ${duration(status.ended - status.created)}`;
   if (left !== null) return `${duration(left)} left`;
   const spent = duration(now() - status.created);
-  return status.state === "running" ? `${spent} so far` : `waits for its client, ${spent}`;
+  return status.state === "running" ? `${spent} so far` : `waiting, ${spent}`;
 }
