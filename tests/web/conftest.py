@@ -81,6 +81,8 @@ def failed_job(service: Running, river_files: Path) -> str:
     """A job that one of its scan tasks has failed."""
     job = "this-job-fails-in-its-scan"
     service.create(job, river.NAME, [river.FAILING])
-    service.upload(job, pieces_of(str(river.PATH), river_files, 2**20, [river.FAILING]))
+    (part,) = pieces_of(str(river.PATH), river_files, 2**20, [river.FAILING])
+    # The table stays open: the job fails as soon as the part is read.
+    assert service.put(job, part).status == 201
     until("the failure", lambda: service.state(job) == "failed")
     return job

@@ -1,6 +1,6 @@
 // What a job's plan at work says in words, and as a table for those who do not see the picture.
 
-import { h, say } from "./dom.js";
+import { breakable, h, replace, say } from "./dom.js";
 import { bytes, count, percent, plural, short } from "./format.js";
 import { scroller } from "./scroller.js";
 
@@ -62,5 +62,6 @@ export function fillRow(row, stage) {
   const cells = [stage.failed ? `${stage.name} (failed)` : stage.name, `${stage.finished} of ${stage.tasks}`, percent(stage.busy), percent(stage.waiting),
     percent(stage.idle), count(stage.rows), bytes(stage.bytes)];
   while (row.children.length < cells.length) row.append(h(row.children.length ? "td.number" : "td"));
-  cells.forEach((text, index) => say(row.children[index], text));
+  if (row.children[0].textContent !== cells[0]) replace(row.children[0], breakable(cells[0]));
+  cells.slice(1).forEach((text, index) => say(row.children[index + 1], text));
 }

@@ -12,15 +12,17 @@ import { ENDED, progressOf } from "./progress.js";
 export function makeRow(status, toggled) {
   const box = h("input", { type: "checkbox", "aria-label": `Choose job ${status.job}`, onchange: toggled });
   const bar = h("div.meter", { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 }, h("div.level"));
+  const queries = status.queries.join(", ");
   const link = h("a.job-link", { href: `#/job/${encodeURIComponent(status.job)}` }, breakable(status.job));
   return h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, link), h("td", {}, h("span.state")),
-    h("td", {}, h("div"), h("div.quiet.small.clamped")), h("td"), h("td", {}, bar, h("div.quiet.small.clamped")), h("td"),
+    h("td", {}, h("div", {}, breakable(status.dataset)), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
+    h("td"), h("td", {}, bar, h("div.quiet.small.clamped")), h("td"),
     h("td", {}, h("time"), h("div.quiet.small")));
 }
 
 /** @param {Element} row @param {Status} status @param {boolean} chosen @param {number | null} left seconds */
 export function fillRow(row, status, chosen, left) {
-  const [choice, , state, dataset, owner, progress, time, started] = row.children;
+  const [choice, , state, , owner, progress, time, started] = row.children;
   const box = /** @type {HTMLInputElement} */ (choice.firstElementChild);
   box.checked = chosen;
   set(box, "disabled", !canEnd(status));
@@ -28,10 +30,6 @@ export function fillRow(row, status, chosen, left) {
   set(pill, "class", `state ${status.state}`);
   say(pill, status.state);
   set(pill, "title", status.cause || null);
-  const [name, queries] = dataset.children;
-  say(name, status.dataset);
-  say(queries, status.queries.join(", "));
-  set(queries, "title", status.queries.join(", "));
   say(owner, status.owner);
   fillProgress(progress, status);
   say(time, timeWords(status, left));
@@ -59,7 +57,7 @@ function fillProgress(place, status) {
   level.style.width = `${(share ?? 0) * 100}%`;
   say(words, progressWords(status));
   words.classList.toggle("error", status.state === "failed");
-  set(words, "title", status.cause || null);
+  set(words, "title", progressWords(status));
 }
 
 /** @param {Status} status */
@@ -76,5 +74,5 @@ export function timeWords(status, left) {
   const spent = duration(now() - status.created);
   if (status.no_worker) return `waits for a worker, ${spent}`;
   if (left !== null) return `${duration(left)} left`;
-  return status.state === "running" ? `${spent} so far` : `waits for its client, ${spent}`;
+  return status.state === "running" ? `${spent} so far` : `waiting, ${spent}`;
 }

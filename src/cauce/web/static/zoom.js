@@ -2,7 +2,7 @@
 
 import { h, set } from "./dom.js";
 
-const SMALLEST = 0.72;
+const SMALLEST = 0.8;
 const STEP = 1.25;
 const LEAST = 0.2;
 const MOST = 2;
