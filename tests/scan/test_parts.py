@@ -13,7 +13,7 @@ import pytest
 
 from cauce.errors import DataNotFound, JobFailed, WrongColumns
 from cauce.scan.kinds import Decimal, Integer, Text
-from cauce.scan.parts import TableFile, check_columns, find_files, parts_of
+from cauce.scan.parts import TableFile, check_columns, check_folder, find_files, parts_of
 from cauce.scan.tables import Column, TableSpec
 
 COLUMNS = {"id": Column("Id", Integer()), "name": Column("Name", Text()), "price": Column("Price", Decimal())}
@@ -178,6 +178,35 @@ def test_missing_columns_are_named_with_those_there_are(tmp_path: Path) -> None:
         match=r"t\.csv lacks Name, Price; its header has Id, name; .*; did you mean name\?$",
     ):
         check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"PK\x03\x04\x14\x00\x06\x00", b"\x1f\x8b\x08\x00\x00\x00", b"\xff\xfeI\x00d\x00\n\x00", b"PAR1\x15\x04\x15"],
+    ids=["zip", "gzip", "utf-16", "parquet"],
+)
+def test_a_file_that_is_not_text_is_named_so_and_its_bytes_are_not_shown(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(WrongColumns, match=r"^t\.csv is not a text file.*save it as CSV in UTF-8") as raised:
+        check(tmp_path)
+    assert str(raised.value).isprintable()
+
+
+def test_a_file_one_folder_below_is_pointed_at(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below/t.csv")
+    with pytest.raises(DataNotFound, match=f"name the directory {tmp_path}/below$"):
+        check(tmp_path)
+
+
+def test_a_folder_is_checked_before_it_is_searched(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file").touch()
+    check_folder(tmp_path / "data", "the files")
+    with pytest.raises(DataNotFound, match=r"dat does not exist; name the directory that holds .*did you mean data\?"):
+        check_folder(tmp_path / "dat", "the files")
+    with pytest.raises(DataNotFound, match="file is a file, not a directory"):
+        check_folder(tmp_path / "file", "the files")
 
 
 def test_a_column_that_no_query_uses_may_be_missing(tmp_path: Path) -> None:

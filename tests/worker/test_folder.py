@@ -31,3 +31,9 @@ def test_two_runs_cannot_have_it(tmp_path: Path) -> None:
         WorkFolder(tmp_path)
     first.close()
     WorkFolder(tmp_path).close()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cannot create the work directory .*Not a directory; .*--out or --work"):
+        WorkFolder(tmp_path / "file")

@@ -13,7 +13,7 @@ from typing import IO
 import polars as pl
 
 from cauce.datasets import name_of
-from cauce.errors import FabricFull, JobFailed
+from cauce.errors import CauceError, FabricFull, JobFailed
 from cauce.plan import Dataset
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
@@ -153,8 +153,12 @@ class Folder:
         self.reject_summary.add(table, rows, frame)
 
     def finish(self) -> None:
-        with _writing(self._out):
-            self._finish()
+        try:
+            with _writing(self._out):
+                self._finish()
+        except CauceError:
+            self.abandon()
+            raise
 
     def _finish(self) -> None:
         for query, answer in self._open.items():
@@ -181,7 +185,7 @@ class Folder:
     def abandon(self) -> None:
         for query, answer in self._open.items():
             # To close a file is to write what is left of it: that may fail again, and the first cause counts.
-            with suppress(OSError):
+            with suppress(OSError, ValueError):
                 answer.close()
             self._part(query).unlink(missing_ok=True)
         with suppress(OSError):

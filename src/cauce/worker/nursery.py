@@ -142,6 +142,8 @@ def _keep_events_apart() -> None:
     the worker keeps it open, so that its end shows that every worker has exited."""
     os.dup(1)
     os.dup2(2, 1)
+    # Written at once: a worker that is killed writes nothing more.
+    sys.stdout = sys.stderr
 
 
 def make_ready() -> None:
