@@ -270,7 +270,7 @@ SERVICE = [
         "Ask the operator for a token. It is made by `./cauce token create NAME --dir DIRECTORY`, and sent with "
         "`--token` or `CAUCE_TOKEN`.",
         environment={"CAUCE_TOKEN": ""},
-        hint="The service listens on `0.0.0.0`.",
+        hint="The service was started with `--require-token`, or listens on more than loopback.",
     ),
     Case(
         "A wrong token",

@@ -132,7 +132,7 @@ def world(folder: Path) -> Iterator[World]:
     furnish(folder)
     token = _token(folder)
     options = ["--workers", "1", "--gateways", "1", "--doctors", "1", "--dataset", str(folder / "examples/my_shop.py")]
-    with Real(folder, "--host", "0.0.0.0", *options) as service:
+    with Real(folder, "--require-token", *options) as service:
         made = World(folder, service, token)
         try:
             yield made

@@ -30,8 +30,7 @@ def tokens(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def remote(folder: Path, tokens: dict[str, str]) -> Iterator[Running]:
     """A gateway that others than this machine could reach."""
-    with Running(folder, "gateway", "--host", "0.0.0.0") as running:
-        running.url = running.url.replace("0.0.0.0", "127.0.0.1")
+    with Running(folder, "gateway", "--require-token") as running:
         yield running
     for secret in tokens.values():
         assert secret not in running.said()

@@ -54,8 +54,7 @@ def test_a_gateway_by_itself_knows_of_no_cluster(tmp_path: Path) -> None:
 
 def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
     made = cauce(tmp_path, "token", "create", "ana", "--dir", str(tmp_path / "service"))
-    with Running(tmp_path, "gateway", "--host", "0.0.0.0") as remote:
-        remote.url = remote.url.replace("0.0.0.0", "127.0.0.1")
+    with Running(tmp_path, "gateway", "--require-token") as remote:
         for path in ("/v1/cluster", "/v1/cluster/events"):
             assert remote.get(path).what == (401, "unauthorized")
             assert remote.ask("GET", path, token=made.out.strip()).status in (200, 503)
@@ -63,8 +62,7 @@ def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
 
 def test_what_a_worker_held_is_told_to_nobody_but_who_sits_at_the_machine(tmp_path: Path) -> None:
     token = cauce(tmp_path, "token", "create", "ana", "--dir", str(tmp_path / "service")).out.strip()
-    with Running(tmp_path, "gateway", "--host", "0.0.0.0") as remote:
-        remote.url = remote.url.replace("0.0.0.0", "127.0.0.1")
+    with Running(tmp_path, "gateway", "--require-token") as remote:
         fabric = open_fabric(f"files:{tmp_path / 'service'}")
         why = "killed by SIGKILL; it held juan.secret: scan"
         EventLog(fabric).append(Event(time.time(), "died", "worker-1", why=why, last="secret"))

@@ -54,9 +54,9 @@ def guarded(tmp_path: Path) -> tuple[Path, str]:
 @pytest.mark.slow
 def test_a_wrong_token_is_reported_and_can_be_corrected_with_enter(browser: Browser, guarded: tuple[Path, str]) -> None:
     folder, token = guarded
-    with Running(folder, "gateway", "--host", "0.0.0.0", token=token) as gateway:
+    with Running(folder, "gateway", "--require-token", token=token) as gateway:
         gateway.create("hers", "coffee", ["q1"])
-        with watched(browser, gateway.url.replace("0.0.0.0", "127.0.0.1")) as found:
+        with watched(browser, gateway.url) as found:
             page = found.open()
             box = page.get_by_role("textbox", name="Token")
             expect(box).to_be_focused()

@@ -220,9 +220,9 @@ def test_a_token_is_asked_for_once_and_used_for_all(browser: Browser, tmp_path: 
 
     (tmp_path / "service").mkdir()
     token = create_token(tmp_path / "service" / FILE, "maria")
-    with Running(tmp_path, "gateway", "--host", "0.0.0.0", token=token) as guarded:
+    with Running(tmp_path, "gateway", "--require-token", token=token) as guarded:
         guarded.create("hers", "coffee", ["q1"])
-        with watched(browser, guarded.url.replace("0.0.0.0", "127.0.0.1")) as found:
+        with watched(browser, guarded.url) as found:
             page = found.open()
             found.assert_accessible()
             page.get_by_role("textbox", name="Token").fill(token)

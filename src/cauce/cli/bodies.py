@@ -35,8 +35,9 @@ class Launching(msgspec.Struct, frozen=True):
     host: str = "127.0.0.1"
     port: int = 0
     """0 where no gateway is to listen."""
+    require_token: bool = False
     remote: bool = False
-    """Whether others than this machine reach the gateways."""
+    """Whether clients need a token: the gateways can be reached from other machines, or tokens are required."""
     tls_cert: str = ""
     tls_key: str = ""
     tokens: str = ""

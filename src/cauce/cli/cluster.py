@@ -20,6 +20,7 @@ from cauce.cli.serve import (
     KeyOption,
     LimitOption,
     NameOption,
+    RequireTokenOption,
     RestartsOption,
     TimingOption,
     TokensOption,
@@ -71,6 +72,7 @@ def doctor(
         int, typer.Option(help="port of the gateways on this host (0: no gateways)", min=0, max=65535, metavar="PORT")
     ] = 0,
     tokens: TokensOption = None,
+    require_token: RequireTokenOption = False,
     tls_cert: CertOption = None,
     tls_key: KeyOption = None,
     dataset: DatasetOption = None,
@@ -92,7 +94,7 @@ def doctor(
 
     calling = Calling("doctor", dir, name, incarnation, restarts, doctors, key_file)
     given = launching_of(
-        host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
+        host, port, tokens, require_token, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
     )
     raise typer.Exit(doctor_alone(calling, given, listen, timing or []))
 

@@ -28,6 +28,9 @@ PortOption = Annotated[int, typer.Option(help="port to listen on (0: any free on
 TokensOption = Annotated[
     Path | None, typer.Option(help="file with the tokens", metavar="FILE", show_default="tokens.json in --dir")
 ]
+RequireTokenOption = Annotated[
+    bool, typer.Option("--require-token", help="require a token from clients on this machine too")
+]
 CertOption = Annotated[Path | None, typer.Option(help="certificate for TLS (PEM)", metavar="FILE", show_default=False)]
 KeyOption = Annotated[
     Path | None, typer.Option(help="key of the certificate (PEM)", metavar="FILE", show_default=False)
@@ -92,6 +95,7 @@ def serve(
         typer.Option(help="doctor processes", min=1, max=9, metavar="N", show_default="as before, else 3"),
     ] = None,
     tokens: TokensOption = None,
+    require_token: RequireTokenOption = False,
     tls_cert: CertOption = None,
     tls_key: KeyOption = None,
     dataset: DatasetOption = None,
@@ -132,7 +136,7 @@ def serve(
     from cauce.cli.starting import Wanted, in_boxes, with_file
 
     given = launching_of(
-        host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
+        host, port, tokens, require_token, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric, attempts
     )
     given = in_boxes(given, image, docker)
     wanted = with_file(Wanted(workers, gateways, doctors, watch, timing or [], end_with), cluster)
@@ -149,6 +153,7 @@ def gateway(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8080,
     tokens: TokensOption = None,
+    require_token: RequireTokenOption = False,
     tls_cert: CertOption = None,
     tls_key: KeyOption = None,
     dataset: DatasetOption = None,
@@ -169,7 +174,9 @@ def gateway(
     from cauce.cli.alone import Calling, gateway_alone
 
     calling = Calling("gateway", dir, name, incarnation, restarts, doctors, key_file)
-    given = launching_of(host, port, tokens, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric)
+    given = launching_of(
+        host, port, tokens, require_token, tls_cert, tls_key, dataset, allow_files, limit, power_safe, fabric
+    )
     raise typer.Exit(gateway_alone(calling, given, _say_ready))
 
 
@@ -177,6 +184,7 @@ def launching_of(
     host: str,
     port: int,
     tokens: Path | None,
+    require_token: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
     dataset: list[Path] | None,
@@ -191,6 +199,7 @@ def launching_of(
     return Launching(
         host,
         port,
+        require_token=require_token,
         tls_cert=str(tls_cert or ""),
         tls_key=str(tls_key or ""),
         tokens=str(tokens or ""),

@@ -32,7 +32,7 @@ def checked(given: Launching, folder: Path, *, shared: bool = False) -> Launchin
         if info.error:
             warn(f"dataset {info.name} cannot be used, and is listed as unavailable: {info.error}")
     with replace(place, shared=shared).bind() as bound:
-        remote = needs_token(bound)
+        remote = given.require_token or needs_token(bound)
     file = Path(given.tokens) if given.tokens else folder / FILE
     if not read_tokens(file) and remote:
         warn(
