@@ -236,6 +236,10 @@ def token_list(dir: DirOption, json: JsonOption = False) -> None:
         listed = [{"name": name, "created": entry.created} for name, entry in entries.items()]
         sys.stdout.write(msgspec.json.encode(listed).decode() + "\n")
         return
+    if not entries:
+        from cauce.cli.output import warn
+
+        warn(f"there are no tokens in {dir}; create one with: {command('token', 'create', 'NAME', '--dir', str(dir))}")
     for name, entry in entries.items():
         sys.stdout.write(f"{name}\t{datetime.fromtimestamp(entry.created, UTC):%Y-%m-%d %H:%M:%S} UTC\n")
 
