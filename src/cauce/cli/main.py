@@ -152,7 +152,7 @@ def datasets() -> None:
 
 @app.command(rich_help_panel=TRY)
 def demo(
-    out: Annotated[Path, typer.Option(help="directory for data and answers", metavar="DIR")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="directory for data and answers", metavar="DIR")] = Path("out/demo"),
     scale: Annotated[
         float, typer.Option(help="size of the data; 1 is that of the real files", min=0.0005, max=1.0, metavar="X")
     ] = 0.002,
