@@ -126,7 +126,7 @@ def test_a_source_that_does_not_exist_is_refused(visits: Path) -> None:
 
 def test_a_dataset_file_that_runs_itself_is_refused(visits: Path) -> None:
     visits.write_text(f"{DECLARATION}\nimport cauce\ncauce.run(dataset, 'small')\n")
-    with pytest.raises(PlanError, match=r"visits\.py: cauce\.run is called while .*if __name__ =="):
+    with pytest.raises(PlanError, match=r"visits\.py, line 21: cauce\.run is called while .*if __name__ =="):
         cauce.run(visits, visits.with_name("small"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cauce.errors import PlanError
 from cauce.plan import BOOLEAN, DATE, FLOAT, INTEGER, MOMENT, PLAIN, TEXT, TEXTS, TIMESTAMP, places, scaled
-from cauce.plan.outputs import Output
+from cauce.plan.outputs import Output, narrow_integers
 
 MONEY = pl.Decimal(38, 18)
 
@@ -145,3 +145,15 @@ def test_times_and_moments_are_never_taken_for_each_other() -> None:
         MOMENT.shape(times)
     with pytest.raises(PlanError, match=r"seen has moments \(UTC\): show it as MOMENT"):
         TIMESTAMP.shape(times.dt.replace_time_zone("UTC"))
+
+
+def test_whole_decimals_become_integers_where_all_values_fit() -> None:
+    most = 2**63 - 1
+    frame = pl.DataFrame(
+        {"fits": [most, -most - 1, None], "large": [most + 1, 0, None], "cents": ["1.00", "2.00", None]},
+        schema={"fits": pl.Decimal(38, 0), "large": pl.Decimal(38, 0), "cents": pl.String},
+    ).with_columns(pl.col("cents").cast(pl.Decimal(38, 2)))
+    narrowed = narrow_integers(frame)
+    assert narrowed["fits"].to_list() == [most, -most - 1, None]
+    assert narrowed.schema == {"fits": pl.Int64(), "large": pl.Decimal(38, 0), "cents": pl.Decimal(38, 2)}
+    assert narrowed["large"].to_list() == frame["large"].to_list()

@@ -11,7 +11,7 @@ import polars as pl
 
 from cauce.client.results import Page, whole
 from cauce.client.transport import Transport
-from cauce.plan.outputs import Output
+from cauce.plan.outputs import Output, narrow_integers
 from cauce.scan.block import REJECT_SCHEMA
 
 
@@ -19,7 +19,8 @@ def whole_frame(transport: Transport, path: str) -> pl.DataFrame:
     held = io.BytesIO()
     whole(transport, path, "arrow", held)
     held.seek(0)
-    return pl.read_ipc(held) if held.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(held)
+    found = pl.read_ipc(held) if held.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(held)
+    return narrow_integers(found)
 
 
 def frame_of(page: Page, columns: Mapping[str, Output]) -> pl.DataFrame:

@@ -25,7 +25,7 @@ def load(name: str) -> Dataset:
     path = Path(name)
     if not path.is_file():
         raise UnknownName(f"file {path} does not exist; a dataset of your own is one Python file")
-    spec = importlib.util.spec_from_file_location(f"cauce_dataset_{path.stem}", path.resolve())
+    spec = importlib.util.spec_from_file_location(f"cauce_dataset_{path.stem}", path.absolute())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -33,7 +33,7 @@ def load(name: str) -> Dataset:
         with _loading(path):
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as problem:  # noqa: BLE001
-        raise located(problem, str(path.resolve())) from None
+        raise located(problem, str(path.absolute())) from None
     return _dataset_of(module, name)
 
 

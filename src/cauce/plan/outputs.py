@@ -154,3 +154,14 @@ def scaled(n: int) -> PlacesOutput:
     """A whole count of 10**-n (cents for n = 2) printed with n decimals."""
     whole_number("scaled: its number of decimals", n, 0, DIGITS - 1)
     return PlacesOutput(pl.Decimal(38, n), n, scaled=True)
+
+
+def narrow_integers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Whole decimals as 64-bit integers in every column whose values all fit: what a Python program expects of a count
+    or a sum. A column with a larger value keeps its type."""
+    narrowed = []
+    for name, dtype in frame.schema.items():
+        if dtype == pl.Decimal(DIGITS, 0):
+            values = frame[name].cast(pl.Int64, strict=False)
+            narrowed += [values] if values.null_count() == frame[name].null_count() else []
+    return frame.with_columns(narrowed)

@@ -15,6 +15,7 @@ import polars as pl
 from cauce.datasets import name_of
 from cauce.errors import CauceError, FabricFull, JobFailed
 from cauce.plan import Dataset
+from cauce.plan.outputs import narrow_integers
 from cauce.plan.physical import Plan
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.parts import TableFile, check_columns, check_folder, find_files
@@ -243,7 +244,7 @@ class Memory:
         self._summary.add(table, rows, frame)
 
     def answers(self, plan: Plan) -> Answers:
-        frames = {query: pl.concat(self._pages[query]) for query in plan.results}
+        frames = {query: narrow_integers(pl.concat(self._pages[query])) for query in plan.results}
         rejects = pl.concat(self._rejects).sort("file", "line", "column", nulls_last=True) if self._rejects else None
         return Answers(frames, rejects, summary=self._summary)
 
