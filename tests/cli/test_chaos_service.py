@@ -27,4 +27,4 @@ def test_a_short_storm(fabric: list[str], tmp_path: Path) -> None:
 def test_a_folder_without_nodes_is_told(tmp_path: Path) -> None:
     outcome = cauce(tmp_path, "chaos", "service", "--out", "storm", "--broker", "nowhere")
     assert outcome.code == 2
-    assert "nowhere holds no broker nodes: make some with" in outcome.err
+    assert "no nodes in nowhere; start some with" in outcome.err

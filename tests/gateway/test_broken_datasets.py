@@ -29,7 +29,7 @@ def q1() -> Relation:
 """
 BROKEN = {
     "raises": (GOOD + "\nraise RuntimeError('out of\\norder')\n", "line 13: RuntimeError: out of order"),
-    "syntax": (GOOD + "\ndef (", "line 13: SyntaxError: invalid syntax"),
+    "syntax": (GOOD + "\ndef (", "line 13: syntax error: invalid syntax"),
     "exits": ("import sys\nsys.exit('no')\n", "line 2: SystemExit: no"),
     "no dataset": ("x = 1\n", "declares no dataset"),
     "query raises": (GOOD.replace("return things", "return 1 // 0 or things"), "ZeroDivisionError: "),
@@ -76,7 +76,7 @@ def test_a_file_that_becomes_broken_and_is_corrected(tmp_path: Path, kind: str) 
 
 def test_a_gateway_starts_with_a_file_that_is_broken_or_gone(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
-    check_broken(gateway(file, lenient=True), "own", "own.py is not there")
+    check_broken(gateway(file, lenient=True), "own", "own.py does not exist")
     file.write_text("raise RuntimeError('no')")
     check_broken(gateway(file, lenient=True), "own", "RuntimeError: no")
 

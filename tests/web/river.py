@@ -32,7 +32,7 @@ from cauce.plan import (
 PATH = Path(__file__)
 STATION_COUNT = 1204
 FLOW = "durchschnittlicher_täglicher_abfluss_in_kubikmetern_je_sekunde_名前"
-NAME = "river_measurements_with_names_that_are_longer_than_usual_ones"
+NAME = "river_measurements_with_names_that_are_longer_than_usual"
 BY_STATION = "mean_discharge_of_every_station_with_the_number_of_visits"
 BY_MONTH = "discharge_by_month_and_by_river_over_all_years_of_record"
 COMPARED = "stations_compared_with_all_others_of_their_river_and_year"

@@ -116,7 +116,7 @@ def stop(
 
 
 def start(dir: DirOption, names: Names) -> None:
-    """Start processes that were stopped, or retry at once those that wait after crashes."""
+    """Start processes that were stopped or wait after crashes."""
     from cauce.cli.operating import start_command
 
     start_command(dir, names)
