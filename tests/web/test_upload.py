@@ -178,7 +178,7 @@ def test_other_files_under_a_used_id_are_refused(
         page.goto(f"{service.url}/#/new")
         send_one_table(page, [other], "used")
         refused = "part 0 of table transactions was sent before with other content"
-        expect(page.locator(".notice.bad")).to_contain_text(refused)
+        expect(page.locator(".upload.failed")).to_contain_text(refused)
         found.complaints = [each for each in found.complaints if "409" not in each]
 
 
