@@ -21,7 +21,7 @@ def test_a_short_storm(fabric: list[str], tmp_path: Path) -> None:
     assert faults is not None
     assert int(faults[1]) >= 5
     assert "killed" in outcome.out
-    assert "Every job ended, and every answer is as it should be" in outcome.out
+    assert "Every job ended, and every answer is correct, byte for byte" in outcome.out
 
 
 def test_a_folder_without_nodes_is_told(tmp_path: Path) -> None:
