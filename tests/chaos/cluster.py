@@ -109,8 +109,14 @@ class Cluster:
 
     def until_told(self, what: str, name: str) -> Event:
         """The last such event; the timeline is written a moment after things happen."""
-        until(f"{name} {what} on the timeline", lambda: bool(self.told(what, name)))
-        return self.told(what, name)[-1]
+        found: list[Event] = []
+
+        def look() -> bool:
+            found[:] = self.told(what, name)
+            return bool(found)
+
+        until(f"{name} {what} on the timeline", look)
+        return found[-1]
 
 
 class Sending:
