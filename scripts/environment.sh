@@ -4,7 +4,7 @@
 lock=$1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.venv
-stamp=$venv/.$(basename "$lock").sum
+stamp=$venv/.$lock.sum
 
 find_python() {
     local candidate
@@ -19,10 +19,13 @@ find_python() {
     exit 1
 }
 
+sum_of() {
+    cksum "$root/$1" "$root/scripts/environment.sh"
+}
+
 make_environment() {
-    local base sum
-    sum=$(cksum "$root/$lock" "$root/scripts/environment.sh")
-    if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then
+    local base other
+    if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$(sum_of "$lock")" ]; then
         return
     fi
     base=$(find_python) || exit 1
@@ -47,7 +50,11 @@ Path(sysconfig.get_path("purelib"), "cauce.pth").write_text(sys.argv[1] + "\n")
 PYTHON
     # Compile the kernels now, so that no run has to wait for it.
     "$venv/bin/python" -c "from cauce.sentiment.warm import compile_kernels; compile_kernels()" >&2
-    echo "$sum" > "$stamp"
+    # A lock that this one contains whole is installed as well: after `./test`, `./cauce` installs nothing.
+    for other in "$root"/requirements*.lock; do
+        other=$(basename "$other")
+        if ! grep -Fxvq -f "$root/$lock" "$root/$other"; then sum_of "$other" > "$venv/.$other.sum"; fi
+    done
 }
 
 (
