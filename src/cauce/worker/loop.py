@@ -115,6 +115,11 @@ class Worker:
         """Of tasks that the fabric failed: before we take others, it is to be told that they did not kill us."""
         self._held_buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
+    @property
+    def moved(self) -> bool:
+        """Whether the present round has found anything to do."""
+        return self._moved
+
     def step(self) -> bool:
         """One small step. False if a whole round has found nothing to do."""
         while self._round:

@@ -90,8 +90,10 @@ def work(
             if pulse is not None and pulse.due(worker.taken):
                 pulse.beat(progress=worker.steps, work=_at_work(worker))
             title.show(worker)
-            if worker.step():
+            more = worker.step()
+            if worker.moved:
                 pause_s = SHORTEST_PAUSE_S
+            if more:
                 continue
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, LONGEST_PAUSE_S)
