@@ -6,8 +6,13 @@ import pytest
 
 from cauce.chaos.simulate import QUERIES, simulate
 
-GROUPS = 50
+GROUPS, MORE_GROUPS = 20, 50
 SCHEDULES_IN_A_GROUP = 100
+
+
+def seeds_of(group: int) -> range:
+    start = 1_000 + group * SCHEDULES_IN_A_GROUP
+    return range(start, start + SCHEDULES_IN_A_GROUP)
 
 
 def problems(seeds: range) -> list[str]:
@@ -39,5 +44,10 @@ def test_all_kinds_of_faults_happen() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_no_schedule_gives_another_answer_or_hangs(group: int) -> None:
-    start = 1_000 + group * SCHEDULES_IN_A_GROUP
-    assert not problems(range(start, start + SCHEDULES_IN_A_GROUP))
+    assert not problems(seeds_of(group))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("group", range(GROUPS, MORE_GROUPS))
+def test_no_further_schedule_gives_another_answer_or_hangs(group: int) -> None:
+    assert not problems(seeds_of(group))
