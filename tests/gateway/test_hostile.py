@@ -259,7 +259,7 @@ ARROW_BOMBS: dict[str, Callable[[], bytes]] = {
         pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, np.int32)), pa.array(["x" * MIB]))
     ),
     "views": lambda: arrow_with(column_of_views()),
-    "nulls": lambda: arrow_with(pa.nulls(100_000_000)),
+    "nulls": lambda: arrow_with(pa.nulls(20_000_000)),
     "runs": lambda: arrow_with(pa.RunEndEncodedArray.from_arrays([1_000_000], ["x" * MIB])),
     "list views": lambda: arrow_with(
         pa.ListViewArray.from_arrays(

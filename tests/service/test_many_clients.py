@@ -70,7 +70,7 @@ class Crowd:
     results_s: int
 
 
-HUNDRED, SCORE, DOZEN = Crowd(100, 20, 10, 10, 60), Crowd(20, 4, 2, 2, 20), Crowd(12, 3, 2, 2, 15)
+HUNDRED, DOZEN = Crowd(100, 20, 10, 10, 60), Crowd(12, 3, 2, 2, 15)
 
 
 class Broken(Exception):
@@ -170,7 +170,7 @@ class Counted:
 @pytest.mark.parametrize(
     ("fabric", "crowd"),
     [
-        pytest.param("files", SCORE, marks=pytest.mark.slow),
+        pytest.param("files", DOZEN, marks=pytest.mark.slow),
         pytest.param("rabbitmq", DOZEN, marks=pytest.mark.slow),
         pytest.param("files", HUNDRED, marks=pytest.mark.soak),
         pytest.param("rabbitmq", HUNDRED, marks=pytest.mark.soak),
