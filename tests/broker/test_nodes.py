@@ -73,6 +73,7 @@ def test_a_dead_node_can_not_be_paused(fragile_cluster: Nodes) -> None:
         fragile_cluster.pause("r3")
 
 
+@pytest.mark.soak
 def test_a_minority_stands_still_until_it_is_none(fragile_cluster: Nodes) -> None:
     fragile_cluster.kill("r1")
     fragile_cluster.kill("r2")

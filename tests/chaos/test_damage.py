@@ -69,7 +69,7 @@ def some_frame(logs: list[Path], rng: random.Random) -> Frame:
     return rng.choice(found)
 
 
-@pytest.mark.parametrize("logs", [of_journals, of_edges])
+@pytest.mark.parametrize("logs", [pytest.param(of_journals, marks=pytest.mark.soak), of_edges])
 def test_a_flipped_byte_changes_no_answer(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
     rng = random.Random(1)
     with Run(case.folder, *case.arguments()) as run:
@@ -81,7 +81,7 @@ def test_a_flipped_byte_changes_no_answer(case: Case, logs: Callable[[JobFiles],
     right_or_told(case, outcome, frame.path)
 
 
-@pytest.mark.parametrize("logs", [of_journals, of_edges])
+@pytest.mark.parametrize("logs", [of_journals, pytest.param(of_edges, marks=pytest.mark.soak)])
 def test_a_flipped_byte_that_is_read_again_is_told(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
     rng = random.Random(2)
     with Run(case.folder, *case.arguments()) as run:
@@ -152,7 +152,7 @@ def test_a_journal_that_is_cut_short_costs_work_and_no_answer(case: Case) -> Non
     assert answers(case.out) == case.wanted
 
 
-@pytest.mark.parametrize("kills", [False, True])
+@pytest.mark.parametrize("kills", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_deleted_journals_cost_work_and_no_answer(case: Case, kills: bool) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)

@@ -108,7 +108,7 @@ def _leads_to_a_job(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(60, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("jobs", [pytest.param(30, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.soak)])
 def test_many_jobs_leave_nothing_behind(tmp_path: Path, root: Path, crew: Crew, jobs: int) -> None:
     generate("books", tmp_path / "data", scale=0.0001, seed=3)
     prepared = prepare(load("books"), tmp_path / "data", ["q1", "q2", "q3", "q4"])

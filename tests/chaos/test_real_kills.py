@@ -24,8 +24,8 @@ FABRICS = ("files", "rabbitmq")
 
 
 def kind(dataset: str, fabric: str) -> object:
-    """Of RabbitMQ one dataset is of the usual round: all of them take minutes."""
-    usual = fabric == "files" or dataset == "coffee"
+    """One dataset of each fabric is of the usual round: all of them take minutes."""
+    usual = (dataset, fabric) in {("movies", "files"), ("coffee", "rabbitmq")}
     return pytest.param(dataset, fabric, marks=pytest.mark.slow if usual else pytest.mark.soak)
 
 

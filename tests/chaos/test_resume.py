@@ -58,7 +58,7 @@ def test_a_killed_run_goes_on_where_it_was(case: Case) -> None:
     finish(case)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
 def test_a_stopped_run_ends_in_good_order_and_goes_on(case: Case, number: signal.Signals) -> None:
     with Run(case.folder, *case.arguments()) as run:
         catch(run, case.work)

@@ -13,7 +13,7 @@ SHORT = ["--minutes", "0.3", "--kill-every", "1s", "--scale", "0.0005", "--clien
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
+@pytest.mark.parametrize("fabric", [pytest.param("files", marks=pytest.mark.soak), "rabbitmq"], indirect=True)
 def test_a_short_storm(fabric: list[str], tmp_path: Path) -> None:
     outcome = cauce(tmp_path, "chaos", "service", "--out", "storm", *SHORT, *fabric)
     assert outcome.code == 0, outcome.out[-4000:] + outcome.err

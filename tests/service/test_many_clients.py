@@ -171,7 +171,7 @@ class Counted:
     ("fabric", "crowd"),
     [
         pytest.param("files", DOZEN, marks=pytest.mark.slow),
-        pytest.param("rabbitmq", DOZEN, marks=pytest.mark.slow),
+        pytest.param("rabbitmq", DOZEN, marks=pytest.mark.soak),
         pytest.param("files", HUNDRED, marks=pytest.mark.soak),
         pytest.param("rabbitmq", HUNDRED, marks=pytest.mark.soak),
     ],

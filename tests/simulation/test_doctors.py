@@ -18,7 +18,7 @@ from cauce.doctor.messages import Ack, Coordinator, Epoch
 from cauce.doctor.patient import Patient
 from cauce.doctor.timing import Timing
 
-GROUPS, MORE_GROUPS = 5, 40
+GROUPS, MORE_GROUPS = 3, 40
 SCHEDULES_IN_A_GROUP = 50
 MOST_SCHEDULES = 150
 Patch = pytest.MonkeyPatch

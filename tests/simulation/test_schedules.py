@@ -6,7 +6,7 @@ import pytest
 
 from cauce.chaos.simulate import QUERIES, simulate
 
-GROUPS, MORE_GROUPS = 20, 50
+GROUPS, MORE_GROUPS = 8, 50
 SCHEDULES_IN_A_GROUP = 100
 
 

@@ -9,8 +9,12 @@ import pytest
 from tests.terminal.terminal import cauce, run_in_terminal
 from tests.terminal.terminals import KINDS, check
 
+IN_EVERY_ROUND = ("xterm-80", "dumb")
 
-@pytest.mark.parametrize("kind", KINDS)
+
+@pytest.mark.parametrize(
+    "kind", [each if each in IN_EVERY_ROUND else pytest.param(each, marks=pytest.mark.soak) for each in KINDS]
+)
 def test_demo(kind: str, tmp_path: Path) -> None:
     arguments = cauce("demo", "--out", str(tmp_path / "demo"), "--scale", "0.0005")
     session = run_in_terminal(arguments, **KINDS[kind].options)
