@@ -11,6 +11,8 @@ from cauce.errors import TooManyRejects, UsageError
 from tests.cli.running import Outcome, cauce, written
 from tests.cli.shop import shop, zoned_rows
 
+pytestmark = pytest.mark.slow
+
 
 def run(folder: Path, *more: str) -> Outcome:
     return cauce(folder, "run", "shop.py", "--data", "data", "--out", "out", "--workers", "1", *more)

@@ -13,6 +13,8 @@ from tests.cli.running import Outcome, cauce, written
 from tests.cli.shop import shop, zoned_rows
 from tests.client.real import Real
 
+pytestmark = pytest.mark.slow
+
 VISITS = """
 from pathlib import Path
 

@@ -16,6 +16,8 @@ from tests.e2e.rows import coffee_folder, flight, flights_folder, item, paid, sl
 from tests.oracle.writing import lines
 from tests.terminal.terminal import cauce
 
+pytestmark = pytest.mark.slow
+
 MOST = 2**63 - 1
 MOST_FARE = "92233720368547758.07"
 Q2 = "month,ranking,item_name,quantity,profit"

@@ -11,6 +11,8 @@ from tests.e2e.comparing import compare
 from tests.e2e.rows import append, coffee_folder, empty_folder, item, paid, rewrite, sold, store, user
 from tests.oracle.writing import lines, write
 
+pytestmark = pytest.mark.slow
+
 Q1 = "transaction_id,final_amount"
 Q2 = "month,ranking,item_name,quantity,profit"
 Q3 = "semester,store_name,tpv"

@@ -11,6 +11,8 @@ from tests.e2e.comparing import compare
 from tests.e2e.rows import FAR, airport, append, empty_folder, flight, flights_folder, rewrite, slow_flight
 from tests.oracle.writing import lines, write
 
+pytestmark = pytest.mark.slow
+
 Q3 = "origin,destination,leg_id,stopovers,duration_minutes"
 PLACES = [airport("A", "0", "0"), airport("Z", "0", "1")]
 """One degree of the equator apart: 69.17 miles, of which four times are 276.68."""

@@ -23,6 +23,8 @@ from tests.e2e.rows import (
 )
 from tests.oracle.writing import lines, write
 
+pytestmark = pytest.mark.slow
+
 BOTH = ("Argentina", "Spain")
 GOOD, BAD = "A good one.", "A bad one."
 

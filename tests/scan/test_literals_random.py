@@ -12,6 +12,8 @@ from cauce.scan.kinds import FieldList, TextList
 from tests.scan.reading import read, read_one
 from tests.scan.test_literals import expected
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     "a",
     "Tom Hanks",

@@ -7,6 +7,8 @@ import pytest
 from tests.sentiment.library import differing
 from tests.sentiment.texts import texts
 
+pytestmark = pytest.mark.slow
+
 
 def test_twenty_thousand_texts_score_as_in_the_library() -> None:
     assert differing(list(texts(seed=1, count=20_000))) == []

@@ -13,6 +13,8 @@ from tests.client.fake import Fake, FakeJob
 from tests.client.test_transport import HTML, dead_address, speaking
 from tests.terminal.terminal import Session, Terminal, cauce, run_in_terminal
 
+pytestmark = pytest.mark.slow
+
 CTRL_C = "\x03"
 QUESTIONS = {
     "jobs": ("jobs",),

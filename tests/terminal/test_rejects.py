@@ -9,6 +9,8 @@ import pytest
 from tests.cli.shop import shop, zoned_rows
 from tests.terminal.terminal import Session, cauce, run_in_terminal
 
+pytestmark = pytest.mark.slow
+
 BOLD = b"\x1b[1;33m"
 
 

@@ -32,6 +32,8 @@ from cauce.worker.job import Answers, Memory, Silent, prepare
 from cauce.worker.local import LocalRun, Settings
 from tests.plan.tiny import write
 
+pytestmark = pytest.mark.slow
+
 sales = Table("sales", "sales_*.csv", {"shop": Text(), "item": Text(), "sold": Integer(), "price": Float()})
 shops = Table("shops", "shops.csv", {"shop": Text(), "town": Text()}, small=True)
 dataset = Dataset("shopping", (sales, shops))
