@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DATASET = '''
 from cauce.plan import INTEGER, TEXT, Column, Dataset, Integer, Table, Text, count, total
 from pathlib import Path

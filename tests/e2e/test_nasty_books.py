@@ -10,6 +10,8 @@ from tests.e2e.comparing import compare
 from tests.e2e.rows import append, book, books_folder, empty_folder, review, rewrite
 from tests.oracle.writing import lines
 
+pytestmark = pytest.mark.slow
+
 COMPUTERS = "['Computers']"
 FICTION = "['Fiction']"
 REJECTS = "file,line,column,reason,raw"

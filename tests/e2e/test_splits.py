@@ -20,6 +20,8 @@ from tests.e2e.comparing import Way, assert_same, compare, run, small
 from tests.e2e.messy import messy
 from tests.oracle.api import answer
 
+pytestmark = pytest.mark.slow
+
 ROWS = {"books": 12, "movies": 10, "flights": 15, "coffee": 30}
 LEAST_PART_BYTES = {"books": 400, "movies": 1, "flights": 1, "coffee": 1}
 """A title needs 500 reviews to be in an answer: with parts of a record each, books would take seconds a run."""
@@ -82,13 +84,11 @@ def test_a_shuffled_way_gives_the_same_bytes(dataset: str) -> None:
     check(dataset, Way(part_bytes=700, partitions=5, threads=1, reorder=Shuffled(3)), 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_any_way_gives_the_same_bytes(dataset: str) -> None:
     settings(PATIENT, max_examples=8)(property_of(dataset))()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_every_number_of_partitions_gives_the_same_bytes(dataset: str) -> None:
     for partitions in range(1, 8):
@@ -101,7 +101,6 @@ def test_parts_of_a_byte_with_every_part_repeated_backwards(dataset: str) -> Non
     check(dataset, way, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_hostile_rows_of_many_seeds(dataset: str, tmp_path: Path) -> None:
     for seed in range(100, 105):
