@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.service import measured, wait_for
 
 SPIN = [sys.executable, "-c", "while True: pass"]
-ALARMS = ("died", "hung", "paused", "lost", "restarted", "backoff")
+ALARMS = ("crashed", "hung", "paused", "lost", "restarted", "backoff")
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
                     each.wait()
             events = service.events()
     elections = sum(event.what == "elected" for event in events) - 1
-    alarms = [f"{event.name} {event.what}: {event.why}" for event in events if event.what in ALARMS]
+    alarms = [f"{event.name} {event.what}: {event.reason}" for event in events if event.what in ALARMS]
     sys.stdout.write(
         f"{given.minutes:g} minutes at a load of {load:.1f} on {cores} cores, {clients.done} jobs answered: "
         f"{len(alarms)} false alarms, {elections} needless elections\n"

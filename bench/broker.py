@@ -1,4 +1,4 @@
-"""What RabbitMQ nodes take: `python -m bench.broker --nodes 3 --count 200`. Nodes of its own, gone at the end.
+"""Resources that RabbitMQ nodes use: `python -m bench.broker --nodes 3 --count 200`. Nodes of its own, gone at the end.
 
 Resident memory and descriptors of each node after its start and for each stream and quorum queue, and the time to make
 and to delete one.
@@ -18,7 +18,7 @@ from pathlib import Path
 import amqp
 import psutil
 
-from cauce.broker.nodes import Nodes, start
+from cauce.lab.broker.nodes import Nodes, start
 
 SETTLE_S = 5.0
 """Memory and descriptors are looked at when the node had time to tidy up."""

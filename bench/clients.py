@@ -58,7 +58,7 @@ def place(fabric: str, folder: Path, workers: int) -> Iterator[Place]:
     with ExitStack() as stack:
         pids: Sequence[int] = ()
         if fabric == "rabbitmq":
-            from cauce.broker.nodes import start
+            from cauce.lab.broker.nodes import start
 
             nodes = start(folder / "broker")
             stack.callback(nodes.stop)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from bench.peers import PEERS
 from bench.peers.task import scoring
+from cauce.process.starting import module_command
 
-CAUCE = [sys.executable, "-P", "-m", "cauce", "run"]
+CAUCE = module_command("cauce", "run")
 BOOKS_WITHOUT_TEXTS = "q1,q2,q3,q4"
 
 SAMPLED_BYTES = 10_000_000

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?")
 
 
 def difference(ours: Path, theirs: Path) -> str:
-    """What differs first between two CSV answers, as a sentence; empty if they agree."""
+    """The first difference between two CSV answers, as a sentence; empty if they agree."""
     if not theirs.is_file():
         return "there is no answer"
     (header, mine), (their_header, others) = _read(ours), _read(theirs)

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from bench.commands import Entry, Job
 from bench.compare import difference
 from bench.measure import CommandFailed, Measured, timed, watched
-from cauce.chaos.run import same_answers
+from cauce.lab.chaos.run import same_answers
 
 REASON_CHARACTERS = 300
 
 
 @dataclass
 class Outcome:
-    """What came of an entry."""
+    """The outcome of an entry."""
 
     entry: Entry
     measured: Measured = field(default_factory=Measured)

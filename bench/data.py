@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from bench.measure import warm
-from cauce.cli.demo import FLIGHTS_SHARE
+from cauce.cli.lab.demo import FLIGHTS_SHARE
 from cauce.errors import JobFailed
+from cauce.process.starting import module_command
 
 SEED = 0
 
@@ -29,7 +29,7 @@ def generated(cache: Path, dataset: str, scale: float) -> Path:
         # Under another name until it is whole: a broken attempt must not be taken for data.
         making = cache / f"{data.name}.{os.getpid()}"
         share = FLIGHTS_SHARE if dataset == "flights" else 1.0
-        command = [sys.executable, "-P", "-m", "cauce", "generate", dataset, "--out", str(making)]
+        command = module_command("cauce", "generate", dataset, "--out", str(making))
         command += ["--scale", repr(scale * share), "--seed", str(SEED)]
         if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode != 0:
             raise JobFailed(f"could not generate {dataset} in {cache}: see above")

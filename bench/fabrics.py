@@ -19,10 +19,11 @@ from pathlib import Path
 
 from bench.libraries import LIBRARIES, Library
 from bench.upload import amount
-from cauce.broker.nodes import start
-from cauce.fabric.address import open_fabric, parse
-from cauce.fabric.contract import Fabric, Position
-from cauce.wire.records import Kind, Record, record
+from cauce.fabric.address import parse
+from cauce.fabric.contract import START, Fabric, Position
+from cauce.fabric.factory import open_fabric
+from cauce.fabric.records import Kind, Record, record
+from cauce.lab.broker.nodes import start
 
 RECORD_BYTES = 1 << 20
 SMALL_BYTES = 200
@@ -97,7 +98,7 @@ def bulk(writer: Fabric, reader: Fabric, size: int) -> Figures:
     for first in range(0, len(records), LOGS):
         writer.append_all("bench", [("bulk", [each]) for each in records[first : first + LOGS]])
     written = time.perf_counter()
-    reader.catch_up("bench", "bulk")
+    reader.read_barrier("bench", "bulk")
     drained = sum(len(each.body) for each in drain(reader, "bulk"))
     read = time.perf_counter()
     assert drained == len(records) * RECORD_BYTES
@@ -112,7 +113,7 @@ def small(writer: Fabric, reader: Fabric) -> Figures:
         alone.append(timed(lambda said=said: writer.append("bench", "small.alone", said)))  # type: ignore[misc]
         sayings = [(f"together{log % 4}.{log}", said) for log in range(LOGS)]
         together.append(timed(lambda sayings=sayings: writer.append_all("bench", sayings)))  # type: ignore[misc]
-    position: Position = {}
+    position: Position = START
     for seq in range(SMALL_APPENDS):
         writer.append("bench", "seen", [record(Kind.DATA, 0, seq, body)])
         began = time.perf_counter()
@@ -129,7 +130,7 @@ def small(writer: Fabric, reader: Fabric) -> Figures:
 
 
 def drain(fabric: Fabric, log: str) -> Iterator[Record]:
-    position: Position = {}
+    position: Position = START
     while (batch := fabric.read("bench", log, position, 8 * RECORD_BYTES)).position != position:
         yield from batch.records
         position = batch.position

@@ -1,4 +1,4 @@
-"""How soon a process that was killed is noticed and back at work: `python -m bench.healing [--kills 100]`.
+"""The time until a killed process is detected and works again: `python -m bench.healing [--kills 100]`.
 
 Kills processes of a service of every kind in turn, while clients send jobs and check their answers. The times are those
 of the service's own timeline, counted from the kill. Aim: a second at the median, three at the 99th percentile.
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.service import Measured, measured, wait_for
-from cauce.doctor.messages import Seen
-from cauce.doctor.names import role_of
+from cauce.doctor.model.messages import ObservedProcess
+from cauce.doctor.model.names import role_of
 
 AIM_MEDIAN_S, AIM_P99_S = 1.0, 3.0
 PATIENT = ("--timing", "steady=0.01", "--attempts", "100000")
@@ -67,8 +67,8 @@ def _kill_one(service: Measured, size: int, number: int, rng: random.Random) -> 
     before = len(service.events())
     killed = time.time()
     os.kill(victim.pid, signal.SIGKILL)
-    noticed = _when(service, before, "died", victim)
-    return Healed(role, noticed - killed, _when(service, before, "caught up", victim) - killed)
+    noticed = _when(service, before, "crashed", victim)
+    return Healed(role, noticed - killed, _when(service, before, "recovered", victim) - killed)
 
 
 def _leads(service: Measured, name: str) -> bool:
@@ -76,7 +76,7 @@ def _leads(service: Measured, name: str) -> bool:
     return bool(elected) and elected[-1].name == name
 
 
-def _when(service: Measured, before: int, what: str, victim: Seen) -> float:
+def _when(service: Measured, before: int, what: str, victim: ObservedProcess) -> float:
     found: list[float] = []
 
     def told() -> bool:

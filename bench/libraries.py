@@ -11,7 +11,7 @@ from contextlib import suppress
 import amqp
 
 from cauce.fabric.address import Broker
-from cauce.fabric.rabbitmq_amqp import FRAME_BYTES, Connection
+from cauce.fabric.rabbitmq.connection.amqp import FRAME_BYTES, Connection
 
 STREAM = {"x-queue-type": "stream"}
 PREFETCH = 16

@@ -1,4 +1,4 @@
-"""What `./cauce bench` was asked for, checked before anything is started."""
+"""The options of `./cauce bench`, checked before anything is started."""
 
 from __future__ import annotations
 

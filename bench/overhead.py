@@ -1,4 +1,4 @@
-"""What the journal costs a run in which nobody dies: `python -m bench.overhead [--data DIR] [--rounds 5]`.
+"""The cost of the journal in a run without crashes: `python -m bench.overhead [--data DIR] [--rounds 5]`.
 
 The same run with and without it, side by side. DIR holds books files; without it some are made. Aim: 1.10 at most.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.commands import BOOKS_WITHOUT_TEXTS, CAUCE
 from bench.measure import Measured, report, side_by_side, warm
-from cauce.chaos.run import same_answers
-from cauce.datasets.synth import generate
+from cauce.lab.chaos.run import same_answers
+from cauce.lab.generators import generate
 
 AIM = 1.10
 

@@ -1,4 +1,4 @@
-"""How soon a lane goes on when its worker is killed: `python -m bench.recovery [--kills 100]`.
+"""The time until a lane continues after its worker was killed: `python -m bench.recovery [--kills 100]`.
 
 Runs jobs on generated books, kills a worker that is at work on a lane, and takes the time from the kill until
 another process writes to the lane's journal. Aim: half a second at the median, two seconds at the 99th percentile.
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import BOOKS_WITHOUT_TEXTS, CAUCE
-from cauce.chaos.processes import family, kill
-from cauce.chaos.run import same_answers
-from cauce.datasets.synth import generate
+from cauce.lab.chaos.processes import family, kill
+from cauce.lab.chaos.run import same_answers
+from cauce.lab.generators import generate
 
 POLL_S = 0.001
 LONGEST_S = 60.0

@@ -1,4 +1,4 @@
-"""What was measured, as Markdown and as JSON: ratios first, since times alone say little on a shared machine."""
+"""Measurements as Markdown and as JSON: ratios first, since times alone mean little on a shared machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BESIDE_HEAD = ("| Cauce ÷ | time | CPU | memory |", "|---|---|---|---|")
 
 @dataclass(frozen=True)
 class Ratios:
-    """How one stands to another: medians of time, medians of processor time, peaks of memory."""
+    """Ratios of one to another: medians of time, medians of processor time, peaks of memory."""
 
     time: float
     cpu: float
@@ -59,7 +59,7 @@ class Section:
 
     @property
     def problems(self) -> list[str]:
-        """What makes the comparison fail: other answers than Cauce's, a Cauce that failed, kills that were none."""
+        """Causes of a failed comparison: other answers than Cauce's, a failed run of Cauce, missing kills."""
         found: list[str] = []
         for outcome in self.outcomes:
             name = f"{self.dataset}, {outcome.entry.name}"
@@ -154,7 +154,7 @@ def measured_json(measured: Measured) -> dict[str, object]:
 
 
 def machine() -> dict[str, object]:
-    """What ratios may depend on, and the versions that were compared."""
+    """The machine and the versions that were compared."""
     versions: Mapping[str, str] = {package: _version(package) for package in PEERS}
     return {
         "system": platform.system(),

@@ -1,4 +1,4 @@
-"""How a job of Cauce grows: the same questions for several sizes of data and several numbers of workers.
+"""Scaling of a job of Cauce: the same queries for several sizes of data and several numbers of workers.
 
 A point of the grid says all that varies. What else should vary later (such as clients at once) is one more field of
 it, one more column of the table, and one more loop in `grid`.
@@ -39,7 +39,7 @@ class Scaling:
 
     @property
     def base(self) -> Point:
-        """What the others are compared with: the size nearest to the real one, and the most workers."""
+        """The reference for the others: the size nearest to the real one, and the most workers."""
         scale = min(self.sizes_mb, key=lambda each: abs(each - 1))
         return Point(scale, max(point.workers for point in self.measured))
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bench.serving import serving
 from cauce.client import Service
-from cauce.datasets.synth import generate
-from cauce.doctor.asking import Asker
-from cauce.doctor.events import Event, EventLog
-from cauce.doctor.home import Home
-from cauce.doctor.messages import Seen
-from cauce.fabric.address import open_fabric
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.messages import ObservedProcess
+from cauce.doctor.query import QueryClient
+from cauce.doctor.supervision.events import Event, EventLog
+from cauce.fabric.factory import open_fabric
+from cauce.lab.generators import generate
 
 QUERIES = ["q1", "q2", "q3", "q4"]
 LONGEST_S = 120.0
@@ -25,17 +25,17 @@ LONGEST_S = 120.0
 
 class Measured:
     def __init__(self, folder: Path, url: str) -> None:
-        self.home = Home(folder)
+        self.home = ServiceDir(folder)
         self.url = url
         self._fabric = open_fabric(self.home.cluster().fabric)
         self._timeline = EventLog(self._fabric)
 
-    def alive(self) -> dict[str, Seen]:
-        return {each.name: each for each in self.home.survivors()}
+    def alive(self) -> dict[str, ObservedProcess]:
+        return {each.name: each for each in self.home.running_processes()}
 
     def well(self, size: int) -> bool:
-        with Asker(self.home.cluster()) as asker:
-            view = asker.view()
+        with QueryClient(self.home.cluster()) as client:
+            view = client.status()
         return (
             view is not None
             and view.leads

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import select
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from cauce.errors import JobFailed
+from cauce.process.starting import module_command
 
 READY_S = 60.0
 
@@ -51,7 +51,7 @@ def cpu_of(pids: Sequence[int]) -> float:
 @contextmanager
 def serving(what: str, folder: Path, options: Sequence[str] = ()) -> Iterator[Serving]:
     """`what` is the command: serve or gateway."""
-    command = [sys.executable, "-P", "-m", "cauce", what, "--dir", str(folder), "--port", "0", *options]
+    command = module_command("cauce", what, "--dir", str(folder), "--port", "0", *options)
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
         try:

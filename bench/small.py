@@ -1,4 +1,4 @@
-"""What Cauce costs where there is little to do: some thousand rows, beside a plain Polars script, start to end."""
+"""The overhead of Cauce on little data: some thousand rows, beside a plain Polars script, start to end."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from bench.serving import serving
 from cauce.client import Service
 from cauce.client.settings import COMPRESS, Settings
-from cauce.datasets.synth import generate
 from cauce.errors import CauceError
+from cauce.lab.generators import generate
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 BLOCK_BYTES = 2**20

@@ -1,4 +1,4 @@
-"""What it costs to be watched: `python -m bench.watching [--dataset books] [--scale 0.1] [--rounds 15]`.
+"""The cost of monitoring: `python -m bench.watching [--dataset books] [--scale 0.1] [--rounds 15]`.
 
 Two services side by side. In one, workers tell of their tasks, the dashboard's streams of all jobs and of the job at
 work are open, and Prometheus asks every second; in the other nothing of that. The same jobs in turn, the order of the
@@ -29,16 +29,19 @@ import urllib3
 from bench.serving import Serving, serving
 from cauce.client import Service
 from cauce.datasets import BUILT_IN, load
-from cauce.datasets.synth import generate
 from cauce.fabric.memory import MemoryFabric, Store
-from cauce.wire.manifest import Manifest
-from cauce.worker.client import Collect, Upload, create
-from cauce.worker.job import Memory, Prepared, prepare
+from cauce.job.manifest import Manifest
+from cauce.job.topology import Topology
+from cauce.lab.generators import generate
+from cauce.runner.local_client import Collect, Upload, create
+from cauce.runner.sinks import Memory, Prepared, prepare
 from cauce.worker.loop import Worker
 from cauce.worker.process import STATS_VARIABLE
 from cauce.worker.stats import Stats
-from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task
-from cauce.worker.topology import Topology
+from cauce.worker.tasks.factory import make_task
+from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.limits import Limits
+from cauce.worker.tasks.task import Step, Task
 
 AIM = 1.01
 SCRAPE_S = 1.0
@@ -55,7 +58,7 @@ class Rounds:
 
 
 class Watchers:
-    """What an open page and a monitoring system ask of the service. One page, one scrape a second."""
+    """The requests of an open page and a monitoring system. One page, one scrape a second."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -127,23 +130,23 @@ def cpu_of_gateways(service: Serving) -> float:
 
 
 class Counting(Stats):
-    """Counts the steps it was given to time, and the processor time in which it said something."""
+    """Counts the steps it was given to time, and the processor time in which it appended statistics."""
 
     steps = 0
-    saying_s = 0.0
+    appending_s = 0.0
 
     def step(self, job: str, task: Task) -> Step:
         self.steps += 1
         return super().step(job, task)
 
-    def say_due(self) -> None:
+    def append_due(self) -> None:
         began = time.process_time()
-        super().say_due()
-        self.saying_s += time.process_time() - began
+        super().append_due()
+        self.appending_s += time.process_time() - began
 
 
 class Idle(Task):
-    """A task that has nothing to do, and says that it has done it."""
+    """A task without work that reports each step as done."""
 
     def __init__(self, like: Task) -> None:
         super().__init__(like.context, like.spec)
@@ -158,7 +161,7 @@ def work_alone(prepared: Prepared) -> tuple[float, Counting, Task]:
     fabric = MemoryFabric(Store())
     topology = Topology(prepared.plan, 2)
     plan = prepared.plan
-    manifest = Manifest("job", prepared.dataset, tuple(plan.results), {}, 2, 2, plan.digest, owner="bench")
+    manifest = Manifest("job", plan.dataset, tuple(plan.results), {}, 2, 2, plan.digest, owner="bench")
     create(fabric, manifest, topology)
     upload = Upload(fabric, "job", topology, prepared.files)
     while upload.step():
@@ -186,7 +189,7 @@ def telling_share(prepared: Prepared) -> float:
             step()
         marks.append(time.process_time())
     step_s = (marks[2] - marks[1] - (marks[1] - marks[0])) / STEPS
-    return (counted.steps * step_s + counted.saying_s) / taken_s
+    return (counted.steps * step_s + counted.appending_s) / taken_s
 
 
 def ratio(watched: Sequence[float], plain: Sequence[float]) -> tuple[float, float, float]:

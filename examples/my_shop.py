@@ -9,12 +9,12 @@ from pathlib import Path
 
 import polars as pl
 
-from cauce.plan import (
+from cauce import (
+    DECIMAL,
     FLOAT,
     INTEGER,
-    PLAIN,
     TEXT,
-    TEXTS,
+    TEXT_LIST,
     Column,
     Dataset,
     Decimal,
@@ -26,16 +26,11 @@ from cauce.plan import (
     Text,
     TextList,
     Timestamp,
-    count,
-    count_distinct,
+    agg,
+    decimal,
     desc,
-    divided,
-    mean,
-    mode,
-    places,
-    quantile,
+    divide,
     ratio,
-    total,
 )
 
 products = Table(
@@ -71,26 +66,26 @@ def in_year(year: str) -> Relation:
     return orders.filter(pl.col("ordered_at").dt.year() == int(year))
 
 
-@dataset.query(order_id=INTEGER, product=TEXT, paid=places(2))
+@dataset.query(order_id=INTEGER, product=TEXT, paid=decimal(2))
 def big_orders(year: str) -> Relation:
     """Orders of 100 or more, as they stand in the files"""
     return in_year(year).filter(pl.col("paid") >= 100).select("order_id", "product", "paid").in_input_order()
 
 
-@dataset.query(name=TEXT, sold=INTEGER, income=places(2), customers=INTEGER)
+@dataset.query(name=TEXT, sold=INTEGER, income=decimal(2), customers=INTEGER)
 def best_sellers(year: str) -> Relation:
     """The 3 products that brought most money"""
     return (
         in_year(year)
         .group_by("product")
-        .agg(sold=total("quantity"), income=total("paid"), customers=count_distinct("customer"))
+        .agg(sold=agg.sum("quantity"), income=agg.sum("paid"), customers=agg.n_unique("customer"))
         .top_k(3, by=[desc("income"), "product"])
         .join(products, on="product")
         .sort(desc("income"), "name")
     )
 
 
-@dataset.query(tag=TEXT, orders=INTEGER, products=TEXTS)
+@dataset.query(tag=TEXT, orders=INTEGER, products=TEXT_LIST)
 def tags(year: str) -> Relation:
     """How often products of each tag were ordered, and which of them most often"""
     tagged = products.select("product", tag="tags").explode("tag")
@@ -98,27 +93,27 @@ def tags(year: str) -> Relation:
         in_year(year)
         .join(tagged, on="product")
         .group_by("tag")
-        .agg(orders=count(), products=mode("product"))
+        .agg(orders=agg.count(), products=agg.mode("product"))
         .sort(desc("orders"), "tag")
     )
 
 
-@dataset.query(order_id=INTEGER, paid=PLAIN, mean_paid=FLOAT)
+@dataset.query(order_id=INTEGER, paid=DECIMAL, mean_paid=FLOAT)
 def above_mean(year: str) -> Relation:
     """Orders above the mean of all orders"""
     of_year = in_year(year).filter(pl.col("paid").is_not_null())
     return (
-        of_year.with_scalars(of_year.agg(mean_paid=mean("paid")))
+        of_year.with_scalars(of_year.agg(mean_paid=agg.mean("paid")))
         .filter(pl.col("paid").cast(pl.Float64) > pl.col("mean_paid"))
         .sort(desc("paid"), "order_id")
     )
 
 
-@dataset.query(customer=INTEGER, spent=places(2))
+@dataset.query(customer=INTEGER, spent=decimal(2))
 def good_customers(year: str) -> Relation:
     """Customers whose spending reaches the 75th percentile"""
-    spent = in_year(year).group_by("customer").agg(spent=total("paid"))
-    limit = spent.agg(limit=quantile("spent", 0.75))
+    spent = in_year(year).group_by("customer").agg(spent=agg.sum("paid"))
+    limit = spent.agg(limit=agg.quantile("spent", 0.75))
     reaches = pl.col("spent").cast(pl.Float64) >= pl.col("limit")
     return spent.with_scalars(limit).filter(reaches).sort(desc("spent"), "customer")
 
@@ -129,7 +124,7 @@ def ranking() -> Relation:
     rated = (
         ratings.filter(pl.col("stars").is_not_null())
         .group_by("product")
-        .agg(points=total("stars"), ratings=count())
+        .agg(points=agg.sum("stars"), ratings=agg.count())
         .join(products, on="product")
     )
-    return rated.with_columns(rating=divided("points", "ratings")).sort(desc(ratio("points", "ratings")), "name")
+    return rated.with_columns(rating=divide("points", "ratings")).sort(desc(ratio("points", "ratings")), "name")

@@ -14,11 +14,11 @@ PANELS: list[tuple[str, str, list[tuple[str, str]]]] = [
     ("Rows read a second", "rowsps", [("clamp_min(deriv(max(cauce_rows_read)[1m:5s]), 0)", "rows")]),
     ("Bytes received a second", "Bps", [("sum(rate(cauce_received_bytes_total[1m]))", "received")]),
     (
-        "Bytes that wait to be read",
+        "Bytes not yet read by workers",
         "bytes",
         [("max(cauce_backlog_bytes)", "waiting"), ("max(cauce_held_bytes)", "held")],
     ),
-    ("Parts taken a second", "ops", [("sum by (outcome) (rate(cauce_parts_total[1m]))", "{{outcome}}")]),
+    ("Parts accepted per second", "ops", [("sum by (outcome) (rate(cauce_parts_total[1m]))", "{{outcome}}")]),
     ("Requests a second", "reqps", [("sum by (route) (rate(cauce_requests_total[1m]))", "{{route}}")]),
     (
         "Refusals a second",
@@ -38,7 +38,7 @@ PANELS: list[tuple[str, str, list[tuple[str, str]]]] = [
         "short",
         [("sum(cauce_open_requests)", "open"), ("sum(cauce_pool_waiting)", "wait for a thread")],
     ),
-    ("Room taken by bodies", "bytes", [("sum(cauce_body_bytes)", "bodies")]),
+    ("Bytes buffered for request bodies", "bytes", [("sum(cauce_body_bytes)", "bodies")]),
     ("Rejects", "short", [("max(cauce_rejects)", "rejects")]),
 ]
 

@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from cauce.broker.guardian import become_user, guard
-from cauce.broker.installation import HOW_TO_INSTALL, find
-from cauce.broker.nodes import Nodes, start
+from cauce.lab.broker.installation import HOW_TO_INSTALL, find
+from cauce.lab.broker.nodes import Nodes, start
+from tests.broker_guardian import become_user, guard
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """One node. Tests share it: they neither stop it nor leave anything in it that others could meet."""
+    """One node, shared by tests: they must neither stop it nor leave anything in it."""
     with shared_nodes(tmp_path_factory, "broker", 1) as nodes:
         yield nodes
 
@@ -42,7 +42,7 @@ def _fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 @pytest.fixture
 def fragile_cluster(_fragile: Nodes) -> Iterator[Nodes]:
-    """Three nodes to kill and pause, for one test at a time. They are whole again when the next one gets them."""
+    """Three nodes to kill and pause, for one test at a time. They are repaired before the next test."""
     with (_fragile.place.folder.parent / "fragile.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         mend(_fragile)
@@ -50,7 +50,7 @@ def fragile_cluster(_fragile: Nodes) -> Iterator[Nodes]:
 
 
 def mend(nodes: Nodes) -> None:
-    """All nodes run and answer, whatever the test before did to them."""
+    """Waits until all nodes run and answer, after any fault of the previous test."""
     for name in nodes.names:
         if nodes.pid(name) is not None:
             nodes.resume(name)
@@ -64,8 +64,8 @@ def mend(nodes: Nodes) -> None:
 
 
 def is_apart(nodes: Nodes, name: str) -> bool:
-    """Whether a node believes itself in a minority and goes on: one that was paused for longer than the others wait may
-    come back without having noticed. It has to be started again."""
+    """Whether a node continues although it is in a minority: one that was paused for longer than the others wait may
+    not detect it. It has to be restarted."""
     seen = msgspec.json.decode(nodes.ctl(name, "cluster_status", "--formatter", "json"), type=dict[str, Any])
     return len(seen["running_nodes"]) <= len(nodes.names) // 2
 
@@ -87,13 +87,13 @@ def _running(folder: Path, count: int) -> Nodes:
 
 
 def common_folder(factory: pytest.TempPathFactory) -> Path:
-    """The same for all processes of this run of the tests."""
+    """A directory shared by all processes of this test run."""
     own = factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 def require_rabbitmq() -> None:
-    """Skips where RabbitMQ is not installed; in continuous integration that is a failure."""
+    """Skips the test if RabbitMQ is not installed; in continuous integration it fails."""
     if find() is None:
         reason = f"RabbitMQ is not installed; {HOW_TO_INSTALL}"
         if os.environ.get("CI"):

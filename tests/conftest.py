@@ -15,25 +15,24 @@ pytest_plugins = ["tests.brokers", "tests.fabrics"]
 TESTS = Path(__file__).parent
 REAL_THINGS = (
     "bench/",
-    "broker/",
     "chaos/",
-    "cli/test_broker",
-    "cli/test_cluster",
+    "cli/lab/test_broker",
+    "cli/remote/test_cluster_commands",
     "client/test_commands",
     "client/test_real",
-    "deploy/",
     "e2e/test_formats",
-    "fabric/test_rabbitmq",
+    "fabric/rabbitmq/",
     "gateway/test_forms",
     "gateway/test_hostile",
+    "lab/broker/",
+    "lab/deploy/",
     "service/",
     "terminal/test_commands",
     "terminal/test_interrupts",
     "terminal/test_terminal",
     "web/",
 )
-"""Where services, brokers and browsers are started: a minute here, a minute there. Tests marked `quick` are taken along
-in every round."""
+"""Directories whose tests start services, brokers and browsers. Tests marked `quick` there run in every round."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

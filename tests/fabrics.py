@@ -1,4 +1,4 @@
-"""Where a test over both fabrics runs: the options that a command needs for each."""
+"""Command options for tests that run on both fabrics."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from cauce.broker.nodes import Nodes
+from cauce.lab.broker.nodes import Nodes
 
 
 @pytest.fixture
 def fabric(request: pytest.FixtureRequest) -> list[str]:
-    """Of `files` none; of `rabbitmq` the address of a node, with a namespace that no other test uses."""
+    """None for `files`; for `rabbitmq` the address of a node, with a namespace for this test."""
     if request.param == "files":
         return []
     broker: Nodes = request.getfixturevalue("broker")

@@ -1,4 +1,4 @@
-"""What the peers' queries read: their own names for columns, and the headers in the files."""
+"""Columns that the peers' queries read: their own names for columns, and the headers in the files."""
 
 from __future__ import annotations
 

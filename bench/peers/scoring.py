@@ -30,7 +30,7 @@ def kernel(texts: pl.Series) -> pl.Series:
     """All texts, with the kernel that Cauce itself uses."""
     import polars as pl
 
-    from cauce.sentiment import vader
+    from cauce.scan.sentiment import vader
 
     return (vader(texts) * 10_000).round().cast(pl.Int32)
 

@@ -1,4 +1,4 @@
-"""What a peer is asked to do."""
+"""The task of a peer."""
 
 from __future__ import annotations
 

@@ -1,18 +1,24 @@
-"""Cauce answers a catalogue of queries over streamed datasets, each exactly once."""
+"""Cauce answers queries over datasets exactly once, whichever process is killed.
+
+A dataset file imports only `cauce` and Polars: this module exports every public name of `cauce.plan` and loads it on
+first use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cauce.client import Service
+    from cauce.plan import *  # noqa: F403
     from cauce.plan import Dataset
-    from cauce.worker.answers import Answers
+    from cauce.runner.answers import Answers
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "connect", "run"]
+__all__ = ["__version__", "connect", "run", "sql"]
 
 
 def run(
@@ -37,24 +43,68 @@ def run(
 
     >>> cauce.run("books", "data/")["q3"]
     """
-    # Imported here, so that a look at the version or the errors does not load the engine.
-    from cauce.cli.notebook import watch_for
+    # Imported here, so that reading the version or the errors does not load the engine.
     from cauce.datasets import refuse_while_loading
-    from cauce.errors import UsageError
-    from cauce.worker.library import Request, answer
+    from cauce.runner.library import Request, answer
+    from cauce.terminal.notebook import watch_for
 
     refuse_while_loading("cauce.run")
-    if progress not in (None, True, False):
-        raise UsageError(f"progress must be True, False or None, not {progress!r}")
     request = Request(dataset, data, queries, workers, partitions, max_rejects, parameters)
-    return answer(request, lambda totals: watch_for(totals, progress))
+    return answer(request, watch_for(progress))
+
+
+def sql(
+    text: str,
+    data: str | Path = ".",
+    *,
+    types: Mapping[str, str] | None = None,
+    schema: str | Path | None = None,
+    workers: int | None = None,
+    partitions: int | None = None,
+    max_rejects: int | str | None = None,
+    progress: bool | None = None,
+    **parameters: str,
+) -> Answers:
+    """Answers SQL statements over the files in a folder. Returns a dictionary of Polars frames by the name of the
+    statement: q1, q2, … or what a comment `-- name: top_customers` before it says.
+
+    `orders.csv` is table orders, a sub-directory is one table of all its files, and a statement may name files as in
+    FROM 'orders_*.csv'. The types of columns are inferred; `types` sets some, `schema` is a file as `cauce schema`
+    prints it. Other arguments are as in `cauce.run`; other keywords are the statements' own parameters.
+
+    >>> cauce.sql("SELECT customer, sum(paid) FROM orders GROUP BY 1", "data/")["q1"]
+    """
+    from cauce.datasets import refuse_while_loading
+    from cauce.runner import library
+    from cauce.terminal.notebook import watch_for
+
+    refuse_while_loading("cauce.sql")
+    request = library.Request(text, data, None, workers, partitions, max_rejects, parameters)
+    return library.answer_sql(request, types, schema, watch_for(progress))
+
+
+answer_sql = sql
+"""Under a name that no package of Cauce has: see `cauce.sql`."""
 
 
 def connect(urls: str | Sequence[str], token: str | None = None, *, ca: str | None = None) -> Service:
-    """The service behind one or several gateways. `ca` is a file of certificates to trust, for https.
+    """Returns a client of the service behind one or several gateways. `ca` is a file of trusted certificates (https).
 
     >>> cauce.connect("http://127.0.0.1:8080").submit("books", "data/").results("q3")
     """
     from cauce.client import Service
 
     return Service(urls, token, ca=ca)
+
+
+def __getattr__(name: str) -> object:
+    if not name.startswith("_"):
+        # An import statement would look up the name `plan` in this module first, and recurse.
+        plan = import_module("cauce.plan")
+        if name in plan.__all__:
+            return getattr(plan, name)
+    raise AttributeError(f"module 'cauce' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *import_module("cauce.plan").__all__])

@@ -1,22 +1,41 @@
-"""`python -m cauce`."""
+"""Entry point of `python -m cauce`."""
 
 import gc
 import os
+import signal
 import sys
+from types import FrameType
 
-# What is loaded stays: to look through it again and again for what could go takes a tenth of the loading.
+# Loaded modules are never freed: garbage collection during imports would cost a tenth of the start-up time.
 gc.disable()
 
+
+def _exit_now(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C while modules are loaded. A KeyboardInterrupt within an import may be ignored by the interpreter."""
+    os.write(sys.stderr.fileno(), b"interrupted\n")
+    os._exit(130)
+
+
 try:
+    # Not if the caller ignores the signal, as shells do for commands in the background.
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, _exit_now)
+    # As soon as possible: until then, every user of this machine can read a password in the arguments.
+    from cauce.terminal.invocation import hide_secrets
+
+    hide_secrets()
     from cauce.cli.main import entry
 
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     entry()
 except KeyboardInterrupt:
-    # Before the command line was there to report it.
+    # Interrupted before the command line could report it.
     sys.stderr.write("interrupted\n")
     os._exit(130)
 except SystemExit as ended:
     sys.stdout.flush()
     sys.stderr.flush()
-    # Taking the interpreter down in good order costs a third of a second, and there is nothing left to save.
+    # A regular interpreter shutdown takes a third of a second, and nothing is left to save.
     os._exit(ended.code if isinstance(ended.code, int) else 1)

@@ -1,27 +1,31 @@
-"""Every error a user can meet, as one tree with stable codes.
+"""All errors that users can see, as one tree with stable codes.
 
 CauceError                 code
-├── UsageError             usage        the request is wrong; exit code 2, nothing was started
+├── UsageError             usage        the request is invalid; exit code 2, nothing was started
 │   ├── UnknownName        unknown-name a dataset, query, table or parameter that does not exist
 │   │   └── NoSuchAnswer   unknown-name answers hold no such query; a KeyError too
-│   ├── DataNotFound       data-missing a file or folder that a query needs is not there
+│   ├── DataNotFound       data-missing a file or folder that a query needs does not exist
 │   ├── WrongColumns       wrong-columns a file lacks columns that a query needs
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
-├── JobFailed              job-failed   the work started and could not be finished; exit code 1
-│   ├── Conflict           conflict     one name, two contents: a step was not a pure function of its input
-│   └── TooManyRejects     too-many-rejects more rows could not be read than the user allows
-├── CutWrongly             cut          a file misled the guess where its records begin; the work is done again
-├── BrokerFailed           broker       a private RabbitMQ node did not start, or not do as asked
-├── DockerFailed           docker       Docker did not start or end a container as asked
-├── InputDiffers           input-differs a job id that was used before with other files
+│       └── SqlError       sql          a SQL statement is not valid or not supported
+├── JobFailed              job-failed   the job started and could not be completed; exit code 1
+│   ├── Conflict           conflict     two contents for one identity: a step was not a pure function of its input
+│   └── TooManyRejects     too-many-rejects more rows were rejected than the user allows
+├── CutWrongly             cut          the guessed record boundaries of a file were wrong; the job is restarted
+├── BrokerFailed           broker       a private RabbitMQ node did not start, or a command on it failed
+├── DockerFailed           docker       Docker did not start or stop a container
+├── InputDiffers           input-differs the job id is already in use with other files
 ├── Unreachable            unreachable  no gateway of the service answered in time
-├── Refused                (its own)    a gateway said no: the code and the sentence are the gateway's
-│   └── RefusedRequest     (its own)    to a request that is wrong in itself; a UsageError too, exit code 2
-└── FabricError            fabric       what carries logs and leases did not do as asked
-    ├── FabricLost         lost         no confirmation came: what was to be written may be there or not
-    ├── FabricFull         full         no room left for what was to be written
-    ├── CorruptRecord      corrupt      a log holds bytes that are not what was written
-    └── PlanMismatch       mismatch     another version of the program or the dataset is at work
+├── Refused                (its own)    a gateway rejected a request; code and message come from the gateway
+│   └── RefusedRequest     (its own)    the request itself is invalid; a UsageError too, exit code 2
+└── FabricError            fabric       the fabric, which stores logs and leases, failed
+    ├── FabricLost         lost         a write was not confirmed: it may or may not have been stored
+    ├── FabricFull         full         no space is left for a write
+    ├── JobGone            gone         a write to a job that does not exist any more
+    ├── CorruptRecord      corrupt      a stored record is damaged
+    ├── OtherVersion       version      stored data was written by another version of the program
+    ├── DatasetMissing     dataset-missing this process was not started with the dataset of the job
+    └── PlanMismatch       mismatch     the job was planned by another version of the program or the dataset
 """
 
 from __future__ import annotations
@@ -44,8 +48,8 @@ class UnknownName(UsageError):
 
 
 def unknown(what: str, name: str, known: Iterable[str], besides: str = "") -> UnknownName:
-    """The error for a `what` that does not exist: suggests a similar name, and lists those that exist. `besides` is
-    another kind of value that is accepted."""
+    """Builds the error for a `what` that does not exist. The message suggests a similar name and lists the known ones.
+    `besides` describes another kind of value that is accepted."""
     names = list(known)
     # A setting may be listed with its default value, as in jobs=1000.
     hint = did_you_mean(name, [each.partition("=")[0] for each in names])
@@ -54,7 +58,7 @@ def unknown(what: str, name: str, known: Iterable[str], besides: str = "") -> Un
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, or nothing."""
+    """Returns the end of a message about an unknown name: a suggestion of the nearest known name, or nothing."""
     from difflib import get_close_matches
 
     similar = get_close_matches(str(name), list(known), n=1)
@@ -62,7 +66,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 class NoSuchAnswer(UnknownName, KeyError):
-    """A KeyError as well, because answers are a dictionary."""
+    """Also a KeyError, because answers are a dictionary."""
 
     # KeyError would print the message in quotes.
     __str__ = Exception.__str__
@@ -80,6 +84,24 @@ class PlanError(UsageError):
     code = "plan"
 
 
+class SqlError(PlanError):
+    """`offset` is the position in the text; `line` and `column` count from 1."""
+
+    code = "sql"
+
+    def __init__(self, message: str, text: str, offset: int) -> None:
+        self.offset = max(0, min(offset, len(text)))
+        self.line, self.column = line_and_column(text, self.offset)
+        self.message = message
+        super().__init__(f"line {self.line}, column {self.column}: {message}")
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """The place of an offset in a text, counted from 1."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
 class JobFailed(CauceError):
     code = "job-failed"
 
@@ -95,7 +117,7 @@ class TooManyRejects(JobFailed):
 
 
 class CutWrongly(CauceError):
-    """Never reaches a user: whoever started the work starts it again with a reading of the whole file."""
+    """Never reaches a user: the caller restarts the job with a scan of the whole file."""
 
     code = "cut"
 
@@ -105,17 +127,17 @@ class BrokerFailed(CauceError):
 
 
 class DockerFailed(CauceError):
-    """`status` is Docker's, or 0 where it did not answer."""
+    """`status` is the HTTP status of Docker's response, or 0 if it did not respond."""
 
     code = "docker"
 
-    def __init__(self, said: str, status: int = 0) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
         self.status = status
 
 
 class InputDiffers(CauceError):
-    """The job id is the client's idempotency key: it stands for one input. Raised before anything is replaced."""
+    """The job id is the client's idempotency key and identifies one input. Raised before any data is replaced."""
 
     code = "input-differs"
 
@@ -125,10 +147,10 @@ class Unreachable(CauceError):
 
 
 class Refused(CauceError):
-    """What a gateway answered, with its HTTP status and its stable code."""
+    """A gateway rejected a request. Carries the HTTP status and the stable code of its response."""
 
-    def __init__(self, said: str, status: int, code: str) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, status: int, code: str) -> None:
+        super().__init__(message)
         self.status = status
         self.code = code
 
@@ -149,8 +171,26 @@ class FabricFull(FabricError):
     code = "full"
 
 
+class JobGone(FabricError):
+    """Another process has deleted the job. It has not failed: drop it."""
+
+    code = "gone"
+
+
 class CorruptRecord(FabricError):
     code = "corrupt"
+
+
+class OtherVersion(FabricError):
+    """The data is not damaged: the version of the program that wrote it can read it."""
+
+    code = "version"
+
+
+class DatasetMissing(FabricError):
+    """The job does not fail, because another process may have the dataset."""
+
+    code = "dataset-missing"
 
 
 class PlanMismatch(FabricError):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.measure import PR_SET_CHILD_SUBREAPER
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.e2e.comparing import run
 
 SCALES = {"books": 0.0005, "movies": 0.002, "flights": 0.00005, "coffee": 0.0005}

@@ -1,4 +1,4 @@
-"""What counts as the same answer, and that a planted disagreement is found."""
+"""Comparison of answers; a planted disagreement is found."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_the_same_answer(theirs: str, tmp_path: Path) -> None:
     ],
     ids=["a digit", "a letter", "a row too few", "a row twice", "a null", "a column"],
 )
-def test_a_planted_disagreement_is_told(theirs: str, told: str, tmp_path: Path) -> None:
+def test_a_planted_disagreement_is_reported(theirs: str, told: str, tmp_path: Path) -> None:
     assert told in compared(tmp_path, theirs)
 
 
-def test_a_missing_answer_is_told(tmp_path: Path) -> None:
+def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ours.csv").write_text(OURS)
     assert difference(tmp_path / "ours.csv", tmp_path / "none.csv") == "there is no answer"
 
@@ -59,6 +59,6 @@ def test_numbers_are_the_same_up_to_their_last_digits() -> None:
     assert not same("one", "One")
 
 
-def test_long_ids_are_no_numbers() -> None:
+def test_long_ids_are_not_read_as_numbers() -> None:
     assert not same("1" * 32, "1" * 31 + "2")
     assert not same("9e99999999999999999999999999999", "8e99999999999999999999999999999")

@@ -1,4 +1,4 @@
-"""Who is run again, and what is compared with what."""
+"""Repetition of runs, and the pairs that are compared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_cauce_under_kills_must_give_the_same_bytes(tmp_path: Path) -> None:
     assert found[1].differences == {"q1.csv": "the bytes differ"}
 
 
-def test_a_peer_that_fails_says_why_and_is_not_run_again(tmp_path: Path) -> None:
+def test_a_peer_that_fails_is_reported_and_not_run_again(tmp_path: Path) -> None:
     ours, bad = saying("Cauce", tmp_path, "a\n"), saying("bad", tmp_path, "a\n", "dask", code=1)
     found = run([ours, bad], job(tmp_path), rounds=2)
     assert found[1].failure.endswith("out of tea")

@@ -27,6 +27,6 @@ def test_memory_is_that_of_all_processes() -> None:
     assert measured.peak_mb >= 40
 
 
-def test_a_command_that_fails_says_what_it_said() -> None:
+def test_the_error_of_a_failed_command_has_its_output() -> None:
     with pytest.raises(CommandFailed, match="out of tea"):
         timed([sys.executable, "-c", "import sys; sys.exit('out of tea')"], Measured())

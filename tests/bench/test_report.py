@@ -35,12 +35,12 @@ def test_a_peer_is_shown_beside_cauce_and_cauce_beside_duckdb() -> None:
     assert "| DuckDB | 0.50 | 2.00 | 0.40 |" in told
 
 
-def test_an_extrapolated_time_says_from_what() -> None:
+def test_an_extrapolated_time_is_marked_with_its_source() -> None:
     told = markdown([section(outcome("DuckDB + vaderSentiment", THEIRS, "duckdb", texts=5000, scored=20))], 2)
     assert "DuckDB + vaderSentiment (extrapolated from 20 of 5,000 texts)" in told
 
 
-def test_a_failed_peer_says_why_and_is_no_problem() -> None:
+def test_a_failed_peer_is_reported_and_is_no_problem() -> None:
     made = section(outcome("Dask", Measured(), "dask", failure="EOF inside string"))
     assert "| Dask | – | – | – | failed: EOF inside string | |" in markdown([made], 2)
     assert made.problems == []
@@ -52,7 +52,7 @@ def test_a_disagreement_is_a_problem_with_query_and_peer() -> None:
     assert "**differ: q2**" in markdown([made], 2)
 
 
-def test_a_cauce_that_failed_is_a_problem() -> None:
+def test_a_failed_run_of_cauce_is_a_problem() -> None:
     made = Section("books", ("q1",), 1.0, [outcome("Cauce", Measured(), failure="no")])
     assert made.problems == ["books, Cauce: no"]
     assert "failed: no" in markdown([made], 2)

@@ -28,7 +28,9 @@ def test_a_sample_notes_what_it_had_and_what_it_scored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("processes", "wall_s"), [(1, 1.0 + 0.5 * 90), (2, 1.0 + 0.5 * 45)])
-def test_texts_left_out_take_as_long_as_those_of_the_sample(processes: int, wall_s: float, tmp_path: Path) -> None:
+def test_the_time_of_omitted_texts_is_extrapolated_from_the_sample(
+    processes: int, wall_s: float, tmp_path: Path
+) -> None:
     for number in range(2):
         (tmp_path / str(number)).write_text('{"texts": 50, "scored": 5, "cpu_s": 2.5}\n')
     entry = Entry("x", ("true",), tmp_path, "duckdb", scored=tmp_path, sampled=True, processes=processes)

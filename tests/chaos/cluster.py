@@ -1,4 +1,4 @@
-"""A real service with its doctors, and a job that is sent to it meanwhile: who is who, who died, and who is back."""
+"""A real service with its doctors, and a job that is submitted to it: processes, their kills and restarts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from cauce.doctor.asking import Asker
-from cauce.doctor.events import Event, EventLog
-from cauce.doctor.home import Home
-from cauce.doctor.messages import Seen
-from cauce.doctor.view import Row, View
-from cauce.fabric.address import open_fabric
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.messages import ObservedProcess
+from cauce.doctor.model.status import ClusterStatus, ProcessStatus
+from cauce.doctor.query import QueryClient
+from cauce.doctor.supervision.events import Event, EventLog
+from cauce.fabric.factory import open_fabric
 from tests.service.conftest import QUERIES, Case
 from tests.service.running import Piece, Running, pieces_of, until
 from tests.service.test_http_kills import finish, send_all
 
 BACK_S = 60.0
-"""For what takes less than a second on a machine left in peace."""
+"""Timeout for events that take less than a second on an idle machine."""
 
 
 class Cluster:
     def __init__(self, folder: Path, *options: str, workers: int = 2, gateways: int = 2, doctors: int = 3) -> None:
         counts = ["--workers", str(workers), "--gateways", str(gateways), "--doctors", str(doctors)]
         self.service = Running(folder, "serve", *counts, *options)
-        self.home = Home(self.service.folder)
+        self.home = ServiceDir(self.service.folder)
         self.size = workers + gateways + doctors
 
     def __enter__(self) -> Cluster:
@@ -36,19 +36,19 @@ class Cluster:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.service.stop()
 
-    def alive(self) -> dict[str, Seen]:
-        """The newest life of each that lives, by name."""
-        found: dict[str, Seen] = {}
-        for each in self.home.survivors():
-            if each.name not in found or found[each.name].incarnation < each.incarnation:
+    def alive(self) -> dict[str, ObservedProcess]:
+        """The newest running instance of each process, by name."""
+        found: dict[str, ObservedProcess] = {}
+        for each in self.home.running_processes():
+            if each.name not in found or found[each.name].generation < each.generation:
                 found[each.name] = each
         return found
 
-    def view(self) -> View | None:
-        with Asker(self.home.cluster()) as asker:
-            return asker.view()
+    def view(self) -> ClusterStatus | None:
+        with QueryClient(self.home.cluster()) as client:
+            return client.status()
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ProcessStatus]:
         view = self.view()
         return [] if view is None else view.rows
 
@@ -61,7 +61,7 @@ class Cluster:
         return view.leader if view is not None and view.leads else ""
 
     def until_leader(self) -> str:
-        """The leader, once a doctor answers: on a busy machine that may take a while."""
+        """Waits until a doctor answers, which may take a while on a busy machine, and returns the leader."""
         found: list[str] = []
 
         def answered() -> bool:
@@ -72,24 +72,25 @@ class Cluster:
         return found[-1]
 
     def well(self) -> bool:
-        """Whether somebody leads and all run, one of each, as the leader sees it and as the kernel does."""
+        """Whether there is a leader and one instance of each process runs, according to the leader and to the
+        kernel."""
         view = self.view()
-        if view is None or not view.leads or len(self.home.survivors()) != self.size:
+        if view is None or not view.leads or len(self.home.running_processes()) != self.size:
             return False
         return len(view.rows) == self.size and all(row.state == "running" and row.ready for row in view.rows)
 
     def until_well(self) -> float:
         return until("all to be well", self.well, BACK_S)
 
-    def kill(self, names: Iterable[str], number: signal.Signals = signal.SIGKILL) -> list[Seen]:
-        """All at once, as far as that can be."""
+    def kill(self, names: Iterable[str], number: signal.Signals = signal.SIGKILL) -> list[ObservedProcess]:
+        """Kills all of them, as close together as possible."""
         alive = self.alive()
         victims = [alive[name] for name in names]
         for each in victims:
             os.kill(each.pid, number)
         return victims
 
-    def until_replaced(self, victims: list[Seen]) -> float:
+    def until_replaced(self, victims: list[ObservedProcess]) -> float:
         def replaced() -> bool:
             alive = self.alive()
             return all(each.name in alive and alive[each.name].pid != each.pid for each in victims) and self.well()
@@ -104,15 +105,15 @@ class Cluster:
         finally:
             fabric.close()
 
-    def told(self, what: str, name: str) -> list[Event]:
+    def events_of(self, what: str, name: str) -> list[Event]:
         return [each for each in self.events() if (each.what, each.name) == (what, name)]
 
-    def until_told(self, what: str, name: str) -> Event:
-        """The last such event; the timeline is written a moment after things happen."""
+    def until_event(self, what: str, name: str) -> Event:
+        """Waits for the event and returns the last one. Events are appended shortly after they happen."""
         found: list[Event] = []
 
         def look() -> bool:
-            found[:] = self.told(what, name)
+            found[:] = self.events_of(what, name)
             return bool(found)
 
         until(f"{name} {what} on the timeline", look)
@@ -120,7 +121,7 @@ class Cluster:
 
 
 class Sending:
-    """A job whose parts are sent again and again until each is held, while the test does its worst."""
+    """A job whose parts are resent until each is accepted, while the test injects faults."""
 
     def __init__(self, cluster: Cluster, case: Case, job: str = "stormy", senders: int = 2) -> None:
         self._service = cluster.service
@@ -128,12 +129,12 @@ class Sending:
         self._job = job
         self._pieces: list[Piece] = pieces_of("books", case.data, 2**15, QUERIES)
         self._stop = threading.Event()
-        self.said: list[int] = []
+        self.statuses: list[int] = []
         assert self._service.create(job, queries=QUERIES).status == 201
         self._threads = [
             threading.Thread(
                 target=send_all,
-                args=(lambda: self._service.url, job, self._pieces[number::senders], self.said, self._stop),
+                args=(lambda: self._service.url, job, self._pieces[number::senders], self.statuses, self._stop),
             )
             for number in range(senders)
         ]
@@ -141,10 +142,10 @@ class Sending:
             thread.start()
 
     def until_under_way(self) -> None:
-        until("some parts", lambda: self.said.count(201) > 3)
+        until("some parts", lambda: self.statuses.count(201) > 3)
 
     def finish(self) -> None:
-        """All of it is held once, and the answers are the oracle's."""
+        """Checks that each part is stored once and that the answers equal the oracle's."""
         for thread in self._threads:
             thread.join(BACK_S)
         assert not any(thread.is_alive() for thread in self._threads)

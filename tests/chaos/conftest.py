@@ -1,4 +1,4 @@
-"""Data that a run needs a while for, and the oracle's answers to it: made once for all tests."""
+"""Data for a run of several seconds, and the oracle's answers to it, generated once for all tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.oracle.api import answer
 
 QUERIES = ("q1", "q2", "q3", "q4")
@@ -17,7 +17,7 @@ PART_BYTES = 100_000
 
 @dataclass(frozen=True)
 class Case:
-    """The arguments of a run of some 600 parts, its folders, and what it must answer."""
+    """The arguments of a run of about 600 parts, its directories, and the expected answers."""
 
     folder: Path
     data: Path

@@ -1,4 +1,4 @@
-"""What can be done to the files of a run that stands still: find whole records, flip a byte, cut a segment short."""
+"""Damages files of a paused run: finds complete records, flips a bit, truncates a segment."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cauce.chaos.processes import PROC, Seen, pause, resume
 from cauce.datasets import load
-from cauce.fabric.files_frames import HEADER_BYTES, frame_bytes
-from cauce.wire.manifest import load_manifest
-from cauce.worker.topology import TaskSpec, Topology
+from cauce.fabric.files.frames import HEADER_BYTES, frame_bytes
+from cauce.job.manifest import load_manifest
+from cauce.job.topology import TaskSpec, Topology
+from cauce.lab.chaos.processes import Seen, pause, resume
+from cauce.process.table import shown
 from tests.chaos.running import Run, job_folder, until
 
 
@@ -25,7 +26,7 @@ class Frame:
 
 
 def frames(path: Path) -> list[Frame]:
-    """The whole frames of a segment."""
+    """The complete frames of a segment."""
     data = path.read_bytes()
     found = []
     at = 0
@@ -43,7 +44,7 @@ def frames_of(folder: Path) -> list[Frame]:
 
 
 def flip(frame: Frame, rng: random.Random) -> None:
-    """One bit of one byte of a whole frame; raises unless the file has changed."""
+    """Flips one bit of a complete frame; raises if the file has not changed."""
     before = frame.path.read_bytes()
     at = rng.randrange(frame.start, frame.end)
     with frame.path.open("r+b") as file:
@@ -59,8 +60,8 @@ def cut(path: Path, size: int) -> None:
 
 @contextmanager
 def standing_still(run: Run) -> Iterator[list[Seen]]:
-    """All workers are stopped within the block, and go on after it if they live."""
-    workers = [each for each in run.everyone() if each.role.startswith("cauce worker")]
+    """Pauses all workers within the block, and resumes those that still run after it."""
+    workers = [each for each in run.everyone() if each.role == "worker"]
     assert any(each.leases for each in workers), "nobody was at work"
     for each in workers:
         assert pause(each.pid)
@@ -73,12 +74,12 @@ def standing_still(run: Run) -> Iterator[list[Seen]]:
 
 
 def _stopped(pid: int) -> bool:
-    return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return (seen := shown(pid)) is not None and seen.state == "T"
 
 
 @dataclass(frozen=True)
 class JobFiles:
-    """The only job in a work folder: its tasks that are not finished, and where their logs are."""
+    """The only job in a work directory: its incomplete tasks, and the directories of their logs."""
 
     folder: Path
     topology: Topology
@@ -91,12 +92,12 @@ class JobFiles:
         return [self.topology.by_name[path.name.partition("-")[2]] for path in leases]
 
     def journals(self) -> list[Path]:
-        """Of lanes that are not finished: whoever takes them over reads them."""
+        """Journals of incomplete lanes: the next holder of the lease reads them."""
         found = [self.log(task.journal) for task in self.unfinished() if task.stage.table is not None]
         return [path for path in found if path.is_dir()]
 
     def inputs(self) -> list[Path]:
-        """What arrives for partitions that are not finished: whoever takes them over reads it."""
+        """Input logs of incomplete partitions: the next holder of the lease reads them."""
         edges = self.topology.plan.edges
         found = [
             self.log(self.topology.edge_log(edges[number], task.index))

@@ -1,5 +1,5 @@
-"""Hosts for tests: network namespaces on two virtual switches with a trunk between them. Nothing of the machine's own
-network is touched, and nothing is left when the tests are over, however they ended."""
+"""Hosts for tests: network namespaces on two virtual switches with a trunk between them. The machine's own network is
+not changed, and everything is removed when the tests exit, in whatever way."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ import pytest
 Side = Literal["left", "right"]
 
 SUBNET = "10.77.0"
-"""Seen by nobody outside: each network has these addresses for itself."""
+"""Not visible outside: each test network uses these addresses."""
 NAMES = Path("/var/run/netns")
 CLONE_NEWNET = 0x40000000
 CAPABILITIES = (12, 21)
-"""Of the network, and of the system, which mounts a namespace under its name."""
+"""Directories of the network, and of the system, which mounts a namespace under its name."""
 SWEEP = """\
 cat >/dev/null
 for name in $(ip netns list | cut -d' ' -f1 | grep "^$1-"); do
@@ -33,7 +33,7 @@ for name in $(ip netns list | cut -d' ' -f1 | grep "^$1-"); do
     ip netns delete "$name"
 done
 """
-"""Waits for whoever holds the other end of its input to let go or to die. The tests themselves may be on a host."""
+"""Waits until the other end of its input is closed, also by an exit. The tests themselves may be on a host."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,18 @@ class Host:
     name: str
     namespace: str
     switch: str
-    """Namespace of the switches."""
+    """The namespace of the switches."""
     side: Side
     address: str
 
     @property
     def prefix(self) -> list[str]:
-        """What makes a command run here."""
+        """The prefix that runs a command on this host."""
         return ["ip", "netns", "exec", self.namespace]
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The calling thread is here meanwhile, and those that it starts are here for good."""
+        """Moves the calling thread to this host within the block. Threads that it starts there stay there."""
         with open("/proc/thread-self/ns/net") as before, open(NAMES / self.namespace) as here:
             _enter(here.fileno())
             try:
@@ -61,20 +61,20 @@ class Host:
                 _enter(before.fileno())
 
     def cut_off(self) -> None:
-        """The cable is out."""
+        """Disconnects the host."""
         ip("-n", self.switch, "link", "set", "dev", self.name, "down")
 
     def join(self) -> None:
-        """The cable is in, and the switch forwards again."""
+        """Connects the host; the switch forwards its packets again."""
         ip("-n", self.switch, "link", "set", "dev", self.name, "up", "master", self.side)
 
     def mute(self) -> None:
-        """The cable is in, and every packet is dropped behind it."""
+        """Keeps the host connected but drops every packet."""
         ip("-n", self.switch, "link", "set", "dev", self.name, "nomaster")
 
 
 class Network:
-    """Two switches and the hosts on them. Use it as a context."""
+    """Two switches and their hosts. Use it as a context manager."""
 
     def __init__(self) -> None:
         self._prefix = f"cauce-{secrets.token_hex(4)}"
@@ -82,7 +82,7 @@ class Network:
         self.hosts: dict[str, Host] = {}
 
     def __enter__(self) -> Network:
-        # Before anything is made. In a session of its own, so that Ctrl-C does not end it together with us.
+        # Started first. It has its own session, so that Ctrl-C does not terminate it together with the tests.
         self._sweeper = subprocess.Popen(
             ["/bin/sh", "-c", SWEEP, "sweep", self._prefix, str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -138,11 +138,11 @@ class Network:
         return made
 
     def split(self) -> None:
-        """Left and right do not see each other."""
+        """Partitions the left from the right side."""
         ip("-n", self._switch, "link", "set", "trunk-left", "down")
 
     def heal(self) -> None:
-        """All cables are in."""
+        """Connects all hosts."""
         ip("-n", self._switch, "link", "set", "trunk-left", "up")
         for host in self.hosts.values():
             host.join()
@@ -155,7 +155,8 @@ def ip(*arguments: str) -> str:
 
 
 def require_namespaces() -> None:
-    """Skips where namespaces cannot be made; in continuous integration that is a failure where we have the rights."""
+    """Skips the test if namespaces cannot be created; in continuous integration it fails if the permissions are
+    there."""
     problem = _problem()
     if problem is None:
         return

@@ -1,4 +1,5 @@
-"""Clients whose upload stands still half way, so that a fault hits work in progress; and how soon work goes on."""
+"""Clients that pause in the middle of their upload, so that a fault hits work in progress; measures when work
+continues."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from cauce.client import Service
 from cauce.client.settings import Sent, Settings
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.oracle.api import answer
 from tests.service.running import until
 
@@ -22,7 +23,7 @@ FURTHER = SMALL.connections + 2
 
 @dataclass(frozen=True)
 class Case:
-    """A dataset's files and what the oracle answers on them."""
+    """A dataset's files and the oracle's answers to them."""
 
     dataset: str
     data: Path
@@ -40,7 +41,7 @@ def make_case(dataset: str, folder: Path, scale: float) -> Case:
 
 @dataclass
 class Interrupted:
-    """One client. It sends some parts, waits to be let go on, sends the rest and waits for its answers."""
+    """One client. It sends some parts, waits for a signal of the test, sends the rest and waits for its answers."""
 
     case: Case
     url: str | list[str]
@@ -76,7 +77,7 @@ class Interrupted:
             self.sent_at.append(time.monotonic())
 
     def finish(self) -> None:
-        """Until all its answers are there; they are the oracle's."""
+        """Waits for all its answers and compares them with the oracle's."""
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), f"{self.job} did not end"
         if self.problem is not None:
@@ -101,7 +102,7 @@ class Interrupted:
 
 
 def half_way(clients: list[Interrupted]) -> None:
-    """All have sent some parts, and workers have read some."""
+    """Waits until all clients have sent some parts, and workers have read some."""
     for client in clients:
         client.start()
     for client in clients:
@@ -111,8 +112,8 @@ def half_way(clients: list[Interrupted]) -> None:
 
 
 def until_work_goes_on(clients: list[Interrupted]) -> float:
-    """Lets the clients go on; seconds until so many further parts of each were acknowledged that not all of them can
-    have been under way before."""
+    """Resumes the clients. Returns the seconds until more parts of each were acknowledged than can have been in
+    flight."""
     started = time.monotonic()
     for client in clients:
         client.go_on.set()

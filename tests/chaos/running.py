@@ -1,4 +1,4 @@
-"""A real `cauce run` that is caught in the middle: what its journals say, who belongs to it, and how it ends."""
+"""A real `cauce run` that is observed while it runs: its journals, its processes, and its outcome."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from cauce.chaos.processes import Seen, family, kill, title_of
-from cauce.fabric.files import FilesFabric
-from cauce.worker.journal import Journal, Past
+from cauce.fabric.files.fabric import FilesFabric
+from cauce.lab.chaos.processes import PREFORK_SERVER, WORKER, Seen, family, kill
+from cauce.process.table import command_line
+from cauce.worker.journal import Journal, JournalState
 from tests.cli.running import COLOURS, Outcome
 
 ENOUGH_S = 60.0
@@ -21,7 +22,7 @@ BRIEF_S = 2.0
 
 
 def until(what: str, holds: Callable[[], bool], within_s: float = ENOUGH_S) -> float:
-    """Waits for something that is bound to happen; returns how long it took."""
+    """Waits for a condition; returns how long it took."""
     started = time.monotonic()
     while not holds():
         assert time.monotonic() - started < within_s, f"{what}: not within {within_s:.0f} s"
@@ -30,18 +31,18 @@ def until(what: str, holds: Callable[[], bool], within_s: float = ENOUGH_S) -> f
 
 
 class Run:
-    """`cauce run` as a process of its own; it does not outlive the block it is opened in."""
+    """`cauce run` as a separate process. It is killed at the end of the `with` block."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        self._said = folder / f"said-{time.monotonic_ns()}"
+        self._stderr_path = folder / f"stderr-{time.monotonic_ns()}"
         environment = {name: value for name, value in os.environ.items() if name not in COLOURS}
-        with self._said.open("wb") as said:
+        with self._stderr_path.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "cauce", "run", *arguments],
                 cwd=folder,
                 env=environment,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
             )
 
     def __enter__(self) -> Run:
@@ -56,18 +57,18 @@ class Run:
         return family(self.process.pid)
 
     def workers(self) -> list[Seen]:
-        """Those with work."""
-        return [each for each in self.everyone() if each.role.startswith("cauce worker") and each.leases]
+        """Workers that hold leases."""
+        return [each for each in self.everyone() if each.role == WORKER and each.leases]
 
-    def nursery(self) -> Seen | None:
-        return next((each for each in self.everyone() if each.role == "nursery"), None)
+    def prefork_server(self) -> Seen | None:
+        return next((each for each in self.everyone() if each.role == PREFORK_SERVER), None)
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
-        """Waits while the run goes on: one that ends before cannot be caught any more."""
+        """Waits for a condition while the run is in progress; fails if it exits before."""
 
         def seen() -> bool:
             caught = holds()
-            assert caught or self.process.poll() is None, f"the run ended before {what}: {self.said()}"
+            assert caught or self.process.poll() is None, f"the run ended before {what}: {self.stderr()}"
             return caught
 
         until(what, seen)
@@ -75,18 +76,18 @@ class Run:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def said(self) -> str:
-        return self._said.read_text(encoding="utf-8")
+    def stderr(self) -> str:
+        return self._stderr_path.read_text(encoding="utf-8")
 
     def end(self, within_s: float = ENOUGH_S) -> Outcome:
-        """How it ends by itself."""
+        """Waits for the exit of the run and returns its outcome."""
         code = self.process.wait(within_s)
-        return Outcome(code, "", self.said())
+        return Outcome(code, "", self.stderr())
 
 
 def none_left(pids: list[int]) -> None:
-    """Raises unless all of these processes are gone in a moment."""
-    until(f"the end of {pids}", lambda: all(title_of(pid) is None for pid in pids), BRIEF_S)
+    """Raises unless all of these processes exit within a moment."""
+    until(f"the end of {pids}", lambda: not any(map(command_line, pids)), BRIEF_S)
 
 
 def job_folder(work: Path) -> Path:
@@ -95,7 +96,7 @@ def job_folder(work: Path) -> Path:
 
 
 def journal_bytes(work: Path) -> int:
-    """How much the lanes and folds of the only job have noted; 0 if there is none yet."""
+    """The number of journal bytes of the only job; 0 if there is none yet."""
     total = 0
     for path in work.glob("jobs/*/logs/journal.*/*"):
         try:
@@ -105,17 +106,17 @@ def journal_bytes(work: Path) -> int:
     return total
 
 
-def journals(work: Path) -> dict[str, Past]:
-    """What each task of the only job has noted."""
+def journals(work: Path) -> dict[str, JournalState]:
+    """The journal of each task of the only job."""
     logs = sorted(path.name for path in job_folder(work).glob("logs/journal.*"))
     fabric = FilesFabric(work)
     (job,) = fabric.jobs()
-    pasts = {log: Journal(fabric, job, log, 0).past() or Past() for log in logs}
+    pasts = {log: Journal(fabric, job, log, 0).replay() or JournalState() for log in logs}
     fabric.close()
     return pasts
 
 
-def done_parts(pasts: dict[str, Past]) -> set[tuple[str, int]]:
+def done_parts(pasts: dict[str, JournalState]) -> set[tuple[str, int]]:
     return {(log, seq) for log, past in pasts.items() for seq in past.done}
 
 

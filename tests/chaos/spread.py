@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from cauce.broker.nodes import Nodes, start
-from cauce.chaos.processes import title_of
 from cauce.gateway.tokens import create_token
+from cauce.lab.broker.nodes import Nodes, start
+from cauce.process.table import command_line
 from cauce.worker.process import HOLDS
 from tests.chaos.hosts import Host, Network
 from tests.service.running import until
@@ -49,7 +49,7 @@ class Spread:
         return f"http://{self.host(name).address}:{PORT}"
 
     def mend(self) -> None:
-        """All cables are in, everything runs, and the three nodes are one cluster."""
+        """Connects all hosts, and waits until everything runs and the three nodes form one cluster."""
         self.network.heal()
         self.nodes.start()
         for name in (*WORKERS, *GATEWAYS):
@@ -60,21 +60,21 @@ class Spread:
         self.until_whole()
 
     def until_whole(self) -> float:
-        """All nodes are in one cluster, and each has a copy of all that it shall have one of; how long that took."""
+        """Waits until all nodes are in one cluster with all their replicas. Returns how long it took."""
         return until("a whole cluster", lambda: all(map(self.nodes.answers, NODES)) and self._is_whole(), READY_S)
 
     def _is_whole(self) -> bool:
         views = [self.status(name) for name in (NODES[0], NODES[-1])]
         if not all(len(seen["running_nodes"]) == len(NODES) and not seen["partitions"] for seen in views):
             return False
-        told = self.nodes.ctl(NODES[0], "list_queues", "name", "members", "online", "--formatter", "json")
-        queues = msgspec.json.decode(told, type=list[dict[str, Any]])
+        output = self.nodes.ctl(NODES[0], "list_queues", "name", "members", "online", "--formatter", "json")
+        queues = msgspec.json.decode(output, type=list[dict[str, Any]])
         return all(sorted(each["members"]) == sorted(each["online"]) for each in queues)
 
     def status(self, name: str) -> dict[str, Any]:
-        """The cluster as one of its nodes sees it."""
-        told = self.nodes.ctl(name, "cluster_status", "--formatter", "json")
-        return msgspec.json.decode(told, type=dict[str, Any])
+        """The cluster status as one of its nodes reports it."""
+        output = self.nodes.ctl(name, "cluster_status", "--formatter", "json")
+        return msgspec.json.decode(output, type=dict[str, Any])
 
     def _start(self, name: str) -> None:
         own = self.folder / name
@@ -87,27 +87,27 @@ class Spread:
             self.processes[name] = subprocess.Popen([*self.host(name).prefix, *command], stdout=log, stderr=log)
 
     def replace(self, name: str) -> None:
-        """Ends a process whose time is over, so that the next test gets another one."""
+        """Terminates a process, so that the next test gets a new one."""
         self.processes[name].kill()
         self.processes[name].wait()
 
     def _is_ready(self, name: str) -> bool:
         assert self.processes[name].poll() is None, (self.folder / name / "log").read_text()[-2000:]
         if name in WORKERS:
-            # It takes its name when it is connected.
-            return (title_of(self.processes[name].pid) or "").startswith("cauce worker")
+            # Its process title is set when it is connected.
+            return command_line(self.processes[name].pid).startswith("cauce worker")
         with socket.socket() as trial:
             trial.settimeout(1.0)
             return trial.connect_ex((self.host(name).address, PORT)) == 0
 
     def leases(self, name: str) -> int:
-        """How many a worker says that it holds."""
-        held = (title_of(self.processes[name].pid) or "").partition(HOLDS)[2]
+        """The number of leases in the title of a worker."""
+        held = command_line(self.processes[name].pid).partition(HOLDS)[2]
         return int(held) if held.isdigit() else 0
 
     def connections(self, name: str) -> int:
-        """How many clients are connected to a node."""
-        # As the kernel has them on the node's own host.
+        """The number of clients connected to a node."""
+        # Counted by the kernel on the node's own host.
         lines = Path(f"/proc/{self.nodes.pid(name)}/net/tcp").read_text().splitlines()[1:]
         found = [line.split()[1:4] for line in lines]
         port = f":{self.nodes.node(name).port:04X}"
@@ -122,7 +122,7 @@ class Spread:
 
 @contextmanager
 def spread(folder: Path) -> Iterator[Spread]:
-    """The calling thread is on the first client's host meanwhile."""
+    """Runs the block on the first client's host."""
     with Network() as network:
         for name in (*NODES, *WORKERS, *GATEWAYS, *CLIENTS):
             network.add(name, "right" if name in RIGHT else "left")

@@ -1,5 +1,5 @@
-"""Two hosts with a doctor each, cut off from each other, or one of them frozen: exact answers, one leader again, one of
-each process."""
+"""Two hosts with a doctor each, partitioned from each other, or one of them paused: exact answers, one leader and one
+instance of each process afterwards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from cauce.doctor.control import stop_all, wish
-from cauce.doctor.desired import RUNNING, count_key
-from cauce.doctor.events import EventLog
-from cauce.doctor.home import Home
-from cauce.doctor.messages import Seen
-from cauce.fabric.address import open_fabric
+from cauce.doctor.control import stop_all, update_desired_state
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.desired_state import RUNNING, count_key
+from cauce.doctor.model.messages import ObservedProcess
+from cauce.doctor.supervision.events import EventLog
+from cauce.fabric.factory import open_fabric
 from tests.chaos.hosts import Host, Network, on, require_namespaces
 from tests.service.conftest import QUERIES, Case, case  # noqa: F401  (a fixture)
 from tests.service.running import Piece, pieces_of, until
@@ -32,14 +32,14 @@ STILL_S = 30.0
 
 
 class TwoHosts:
-    """`a` on the left switch, `b` on the right one, and a folder that both share as a disk."""
+    """`a` on the left switch, `b` on the right one, and a directory that both share as a disk."""
 
     def __init__(self, folder: Path, network: Network) -> None:
         self.network = network
         self.hosts: dict[str, Host] = {"a": network.add("a", "left"), "b": network.add("b", "right")}
         self.folder = folder
         self.fabric = f"files:{folder / 'shared'}"
-        self.homes = {label: Home(folder / label) for label in self.hosts}
+        self.homes = {label: ServiceDir(folder / label) for label in self.hosts}
         self._processes: list[subprocess.Popen[bytes]] = []
         (folder / "key").write_text("a key that only these two know")
         for label in self.hosts:
@@ -56,13 +56,13 @@ class TwoHosts:
                 subprocess.Popen(on(self.hosts[label], command), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
             )
 
-    def alive(self, label: str) -> dict[str, Seen]:
-        return {each.name: each for each in self.homes[label].survivors()}
+    def alive(self, label: str) -> dict[str, ObservedProcess]:
+        return {each.name: each for each in self.homes[label].running_processes()}
 
-    def wish(self, wanted: dict[str, str]) -> None:
-        """On the fabric; the doctors read it there."""
+    def update_desired_state(self, wanted: dict[str, str]) -> None:
+        """Changes it on the fabric, from which the doctors read it."""
         until("the doctors", lambda: all(self.alive(label) for label in self.homes))
-        wish(self.homes["a"], wanted)
+        update_desired_state(self.homes["a"], wanted)
 
     def asked(self, label: str, path: str) -> dict[str, object]:
         found = self._curl(label, "GET", path)
@@ -104,7 +104,7 @@ class TwoHosts:
 
     def events(self) -> list[tuple[str, str, str]]:
         fabric = open_fabric(self.fabric)
-        found = [(each.what, each.name, each.incarnation) for each in EventLog(fabric).read()]
+        found = [(each.what, each.name, each.generation) for each in EventLog(fabric).read()]
         fabric.close()
         return found
 
@@ -127,9 +127,9 @@ def two_hosts(folder: Path) -> Iterator[TwoHosts]:
 
 
 def begin(both: TwoHosts, job: str, pieces: list[Piece]) -> None:
-    """One of each on both hosts, and half of a job."""
+    """One process of each role on both hosts, and a job that is half uploaded."""
     counts = {count_key(role, label): "1" for role in ("doctor", "worker", "gateway") for label in "ab"}
-    both.wish({**counts, RUNNING: "yes"})
+    both.update_desired_state({**counts, RUNNING: "yes"})
     for label in "ab":
         names = {f"{role}-1@{label}" for role in ("doctor", "worker", "gateway")}
         until(f"all of {label}", lambda label=label, names=names: both.alive(label).keys() == names)
@@ -139,18 +139,19 @@ def begin(both: TwoHosts, job: str, pieces: list[Piece]) -> None:
 
 
 def finish(both: TwoHosts, job: str, case: Case) -> None:  # noqa: F811
-    """One leader, one of each, and the oracle's answers from both hosts. Who was replaced has left by itself."""
+    """Checks that there is one leader and one instance of each process, that both hosts give the oracle's answers, and
+    that superseded processes have exited."""
     until("one leader again", lambda: both.leader("a") == both.leader("b") != "", AWAY_S)
     until("one of each again", lambda: workers(both, "a") + workers(both, "b") == 2, AWAY_S)
     until("the end of the job", lambda: both.asked("a", f"/v1/jobs/{job}").get("state") == "done", AWAY_S)
     for query in QUERIES:
         assert both.result("a", job, query) == case.wanted[query]
         assert both.result("b", job, query) == case.wanted[query]
-    said = "".join(path.read_text() for label in "ab" for path in both.homes[label].logs.glob("worker*.log"))
-    assert "has taken the place of" in said, "an old incarnation is told, and leaves by itself"
+    logged = "".join(path.read_text() for label in "ab" for path in both.homes[label].logs.glob("worker*.log"))
+    assert "is superseded by" in logged, "an old generation learns of the newer one and exits by itself"
 
 
-def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> None:  # noqa: F811
+def test_two_concurrent_leaders_change_no_answer(tmp_path: Path, case: Case) -> None:  # noqa: F811
     require_namespaces()
     pieces = pieces_of("books", case.data, 2**16, QUERIES)
     with two_hosts(tmp_path) as both:
@@ -158,7 +159,7 @@ def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> Non
         before = {label: both.alive(label) for label in "ab"}
         both.network.split()
         until("two leaders", lambda: {both.leader(label) for label in "ab"} == {"doctor-1@a", "doctor-1@b"}, AWAY_S)
-        # Neither side knows whether the other's worker lives: each starts its own.
+        # Neither side knows whether the other's worker runs: each starts its own.
         until("both workers twice", lambda: all(workers(both, label) == 2 for label in "ab"), AWAY_S)
         both.send("b", "split", pieces[len(pieces) // 2 :])
         both.complete("b", "split", pieces)
@@ -170,8 +171,8 @@ def test_two_leaders_at_once_change_no_answer(tmp_path: Path, case: Case) -> Non
 
 
 @pytest.mark.parametrize("frozen", ["a", "b"])
-def test_a_host_that_stood_still_for_30_s(tmp_path: Path, case: Case, frozen: str) -> None:  # noqa: F811
-    """The leader is on one of the two: each is tried."""
+def test_host_paused_for_30_s(tmp_path: Path, case: Case, frozen: str) -> None:  # noqa: F811
+    """Once for each host, since the leader is on one of them."""
     require_namespaces()
     pieces = pieces_of("books", case.data, 2**16, QUERIES)
     other = "b" if frozen == "a" else "a"

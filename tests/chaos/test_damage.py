@@ -1,4 +1,5 @@
-"""Damage to the files of a run: it ends with the right bytes, or with a sentence that says what is broken, where."""
+"""Damage to the files of a run: it completes with the expected bytes, or fails with a message that names the damage and
+its location."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from cauce.chaos.processes import pause, resume
-from cauce.worker.folder import NAME
-from cauce.worker.run import STILL_S
+from cauce.lab.chaos.processes import pause, resume
+from cauce.runner.run import STILL_S
+from cauce.runner.work_dir import NAME
 from tests.chaos.conftest import PART_BYTES, QUERIES, Case
 from tests.chaos.damage import Frame, JobFiles, cut, files_of, flip, frames, frames_of, standing_still
 from tests.chaos.running import ENOUGH_S, Run, answers, done_parts, journal_bytes, journals, kill_all
@@ -24,7 +25,7 @@ from tests.oracle.api import answer
 pytestmark = pytest.mark.slow
 
 SOME_BYTES = 16_000
-"""Of journals: the table of reviews is being read."""
+"""Bytes of journals at which the table of reviews is being read."""
 
 
 def catch(run: Run, work: Path) -> JobFiles:
@@ -34,14 +35,14 @@ def catch(run: Run, work: Path) -> JobFiles:
 
 
 def right_or_told(case: Case, outcome: Outcome, damaged: Path) -> None:
-    """The only two ends there may be."""
+    """Checks that the outcome is one of the two that are allowed."""
     if outcome.code == 0:
         assert answers(case.out) == case.wanted
     else:
-        told(case, outcome, damaged)
+        check_reported(case, outcome, damaged)
 
 
-def told(case: Case, outcome: Outcome, damaged: Path) -> None:
+def check_reported(case: Case, outcome: Outcome, damaged: Path) -> None:
     assert outcome.code == 1, outcome.err
     assert f"{damaged} at byte " in outcome.err or f"{damaged}: has " in outcome.err, outcome.err
     assert "run the job again" in outcome.err
@@ -70,7 +71,7 @@ def some_frame(logs: list[Path], rng: random.Random) -> Frame:
 
 
 @pytest.mark.parametrize("logs", [pytest.param(of_journals, marks=pytest.mark.soak), of_edges])
-def test_a_flipped_byte_changes_no_answer(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
+def test_flipped_byte_never_changes_an_answer(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
     rng = random.Random(1)
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
@@ -82,7 +83,7 @@ def test_a_flipped_byte_changes_no_answer(case: Case, logs: Callable[[JobFiles],
 
 
 @pytest.mark.parametrize("logs", [of_journals, pytest.param(of_edges, marks=pytest.mark.soak)])
-def test_a_flipped_byte_that_is_read_again_is_told(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
+def test_flipped_byte_read_by_a_worker_is_reported(case: Case, logs: Callable[[JobFiles], list[Path]]) -> None:
     rng = random.Random(2)
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
@@ -91,29 +92,29 @@ def test_a_flipped_byte_that_is_read_again_is_told(case: Case, logs: Callable[[J
             flip(frame, rng)
             kill_all(workers)
         outcome = run.end()
-    told(case, outcome, frame.path)
+    check_reported(case, outcome, frame.path)
     run_again(case)
 
 
-def test_a_flipped_byte_that_the_run_itself_reads_is_told(case: Case) -> None:
+def test_flipped_byte_read_by_the_run_is_reported(case: Case) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
         reports = job.log("home.reports-reviews")
         assert pause(run.process.pid)
         before = len(frames_of(reports))
-        # What comes from now on, the run has not read.
+        # The run has not read the records that are appended from now on.
         run.until("more was reported", lambda: len(frames_of(reports)) > before + 2)
         with standing_still(run):
             frame = max(frames_of(reports), key=lambda frame: (frame.path.stat().st_mtime_ns, frame.start))
             flip(frame, random.Random(3))
         resume(run.process.pid)
         outcome = run.end()
-    told(case, outcome, frame.path)
+    check_reported(case, outcome, frame.path)
     run_again(case)
 
 
 @pytest.mark.parametrize("kills", [False, pytest.param(True, marks=pytest.mark.soak)])
-def test_a_segment_cut_within_a_record_changes_no_answer(case: Case, kills: bool) -> None:
+def test_segment_truncated_within_a_record_changes_no_answer(case: Case, kills: bool) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
         with standing_still(run) as workers:
@@ -125,9 +126,9 @@ def test_a_segment_cut_within_a_record_changes_no_answer(case: Case, kills: bool
     if outcome.code == 0:
         assert answers(case.out) == case.wanted
     elif " at byte " in outcome.err or ": has " in outcome.err:
-        told(case, outcome, last.path)
+        check_reported(case, outcome, last.path)
     else:
-        # No byte is wrong, but a message is missing; that is known when nothing moves any more.
+        # No byte is wrong, but a record is missing. This is detected when there is no progress.
         assert outcome.code == 1, outcome.err
         assert re.search(rf"log {last.path.parent.name} of job run-[0-9a-f]+ holds \d+ of the \d+ ", outcome.err)
         assert "run the job again" in outcome.err
@@ -136,7 +137,7 @@ def test_a_segment_cut_within_a_record_changes_no_answer(case: Case, kills: bool
         run_again(case)
 
 
-def test_a_journal_that_is_cut_short_costs_work_and_no_answer(case: Case) -> None:
+def test_truncated_journal_only_repeats_work(case: Case) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
         before = done_parts(journals(case.work))
@@ -153,7 +154,7 @@ def test_a_journal_that_is_cut_short_costs_work_and_no_answer(case: Case) -> Non
 
 
 @pytest.mark.parametrize("kills", [pytest.param(False, marks=pytest.mark.soak), True])
-def test_deleted_journals_cost_work_and_no_answer(case: Case, kills: bool) -> None:
+def test_deleted_journals_only_repeat_work(case: Case, kills: bool) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
         with standing_still(run) as workers:
@@ -168,26 +169,26 @@ def test_deleted_journals_cost_work_and_no_answer(case: Case, kills: bool) -> No
     assert answers(case.out) == case.wanted
 
 
-def test_a_run_whose_files_are_removed_is_told(case: Case) -> None:
+def test_removed_log_files_are_reported(case: Case) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
         with standing_still(run):
             shutil.rmtree(job.folder)
         outcome = run.end(STILL_S + ENOUGH_S)
     assert outcome.code == 1, outcome.err
-    assert re.search(r"job run-[0-9a-f]+ is gone", outcome.err), outcome.err
+    assert re.search(r"job run-[0-9a-f]+ was deleted", outcome.err), outcome.err
     assert answers(case.out) == {}
     run_again(case)
 
 
 def copied(case: Case) -> tuple[list[str], Path, int]:
-    """Arguments for a run on a copy of the data; its file of reviews, and the size of that."""
+    """Arguments for a run on a copy of the data, the file of its reviews, and the size of that file."""
     shutil.copytree(case.data, case.folder / "data")
     reviews = case.folder / "data/Books_rating.csv"
     return [*case.arguments(), "--data", "data"], reviews, reviews.stat().st_size
 
 
-def test_an_input_that_shrinks_while_it_is_cut_is_told(case: Case) -> None:
+def test_input_truncated_while_it_is_split_is_reported(case: Case) -> None:
     arguments, reviews, size = copied(case)
     with Run(case.folder, *arguments) as run:
         lanes = [f"jobs/*/logs/raw-reviews-{lane}/*" for lane in (0, 1)]
@@ -204,7 +205,7 @@ def test_an_input_that_shrinks_while_it_is_cut_is_told(case: Case) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.9])
-def test_an_input_that_shrinks_while_its_parts_are_read_is_told(case: Case, share: float) -> None:
+def test_input_truncated_while_its_parts_are_read_is_reported(case: Case, share: float) -> None:
     arguments, reviews, size = copied(case)
     with Run(case.folder, *arguments) as run:
         catch(run, case.work)
@@ -238,7 +239,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
-def test_a_full_disk_is_told_and_with_more_room_the_run_goes_on(case: Case, small_disk: Path) -> None:
+def test_full_disk_is_reported_and_the_run_resumes_with_free_space(case: Case, small_disk: Path) -> None:
     work = small_disk / NAME
     outcome = cauce(case.folder, "run", *case.arguments("--work", str(small_disk)))
     assert os.statvfs(small_disk).f_bavail < 64, "the disk was not full"

@@ -1,4 +1,4 @@
-"""Many jobs one after the other in the same processes: when they are over, nothing of them is left."""
+"""Many jobs in sequence in the same processes: afterwards no resource of them is left."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import psutil
 import pytest
 
 from cauce.datasets import load
-from cauce.datasets.synth import generate
-from cauce.fabric.files import FilesFabric
-from cauce.wire.manifest import Manifest
-from cauce.worker.client import Collect, Upload, create
-from cauce.worker.crew import Crew
-from cauce.worker.job import Answers, Memory, Prepared, prepare, run_in_memory
-from cauce.worker.topology import Topology
+from cauce.fabric.files.fabric import FilesFabric
+from cauce.job.manifest import Manifest
+from cauce.job.topology import Topology
+from cauce.lab.generators import generate
+from cauce.runner.local_client import Collect, Upload, create
+from cauce.runner.sinks import Answers, Memory, Prepared, prepare, run_in_memory
+from cauce.runner.worker_pool import WorkerPool
 from tests.chaos.running import until
 
 FIRST = 20
-"""After so many, libraries have allocated what they keep."""
+"""After this many jobs, libraries have allocated their permanent memory."""
 
 WORKERS = 2
 SLACK_BYTES = 20_000_000
@@ -32,7 +32,7 @@ LONGEST_JOB_S = 60.0
 
 @dataclass(frozen=True)
 class Held:
-    """What all processes together hold after a job."""
+    """Resources that all processes together hold after a job."""
 
     files: int
     descriptors: int
@@ -47,8 +47,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def crew(root: Path) -> Iterator[Crew]:
-    started = Crew(f"files:{root}", WORKERS)
+def pool(root: Path) -> Iterator[WorkerPool]:
+    started = WorkerPool(f"files:{root}", WORKERS, "books")
     started.start()
     try:
         yield started
@@ -63,12 +63,12 @@ def rows_of(answers: Answers) -> Rows:
     return {query: frame.rows() for query, frame in answers.items()}
 
 
-def run_job(number: int, prepared: Prepared, fabric: FilesFabric, crew: Crew) -> Rows:
+def run_job(number: int, prepared: Prepared, fabric: FilesFabric, pool: WorkerPool) -> Rows:
     job = f"job-{number:04d}"
     plan = prepared.plan
     topology = Topology(plan, WORKERS)
     manifest = Manifest(
-        job, prepared.dataset, tuple(plan.results), dict(prepared.parameters), plan.partitions, WORKERS, plan.digest
+        job, plan.dataset, tuple(plan.results), dict(prepared.parameters), plan.partitions, WORKERS, plan.digest
     )
     create(fabric, manifest, topology)
     sink = Memory()
@@ -76,7 +76,7 @@ def run_job(number: int, prepared: Prepared, fabric: FilesFabric, crew: Crew) ->
     collect = Collect(fabric, job, topology, sink)
     began = time.monotonic()
     while not collect.complete:
-        crew.watch()
+        pool.watch()
         uploading = upload.step()
         if not collect.step() and not uploading:
             assert time.monotonic() - began < LONGEST_JOB_S, collect.waits_for()
@@ -85,23 +85,25 @@ def run_job(number: int, prepared: Prepared, fabric: FilesFabric, crew: Crew) ->
     return rows_of(sink.answers(plan))
 
 
-def held(root: Path, crew: Crew) -> Held:
-    """Looks when the workers have seen that the job is gone: none of their descriptors leads there any more."""
-    processes = [psutil.Process(pid) for pid in (os.getpid(), crew.nursery_pid, *crew.pids.values())]
+def held(root: Path, pool: WorkerPool) -> Held:
+    """Waits until the workers have closed all files of the job, then measures."""
+    processes = [psutil.Process(pid) for pid in (os.getpid(), pool.server_pid, *pool.pids.values())]
     assert len(processes) == 2 + WORKERS
-    until("the last job was let go", lambda: not any(_leads_to_a_job(each.pid) for each in processes))
+    until("the last job was let go", lambda: not any(_holds_a_job_of(root, each.pid) for each in processes))
     return Held(
         sum(1 for _ in root.rglob("*")),
         sum(each.num_fds() for each in processes),
-        # Resident, not private: pages shared with the nursery become private by being counted, and are not new.
+        # Resident, not private memory: pages shared with the prefork server become private when they are touched.
         [each.memory_info().rss for each in processes],
     )
 
 
-def _leads_to_a_job(pid: int) -> bool:
+def _holds_a_job_of(root: Path, pid: int) -> bool:
+    """Counts only below this root: other tests in this process may have left files open elsewhere."""
+    jobs = (f"{root}/jobs/job-", f"{root}/trash/")
     for entry in os.scandir(f"/proc/{pid}/fd"):
         try:
-            if "/jobs/job-" in os.readlink(entry.path) or "/trash/" in os.readlink(entry.path):
+            if os.readlink(entry.path).startswith(jobs):
                 return True
         except FileNotFoundError:
             continue
@@ -109,19 +111,19 @@ def _leads_to_a_job(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("jobs", [pytest.param(30, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.soak)])
-def test_many_jobs_leave_nothing_behind(tmp_path: Path, root: Path, crew: Crew, jobs: int) -> None:
+def test_many_jobs_leak_no_resources(tmp_path: Path, root: Path, pool: WorkerPool, jobs: int) -> None:
     generate("books", tmp_path / "data", scale=0.0001, seed=3)
     prepared = prepare(load("books"), tmp_path / "data", ["q1", "q2", "q3", "q4"])
     fabric = FilesFabric(root)
     wanted = rows_of(run_in_memory(prepared))
     assert any(wanted.values())
     for number in range(FIRST):
-        assert run_job(number, prepared, fabric, crew) == wanted
-    early = held(root, crew)
+        assert run_job(number, prepared, fabric, pool) == wanted
+    early = held(root, pool)
     for number in range(FIRST, jobs):
-        assert run_job(number, prepared, fabric, crew) == wanted
-    late = held(root, crew)
-    assert crew.restarts == 0, "a worker died, and what it had gathered with it"
+        assert run_job(number, prepared, fabric, pool) == wanted
+    late = held(root, pool)
+    assert pool.restarts == 0, "a worker died, and what it had gathered with it"
     assert fabric.jobs() == []
     assert late.files == early.files
     assert late.descriptors <= early.descriptors

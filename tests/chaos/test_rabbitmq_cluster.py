@@ -1,5 +1,5 @@
-"""A cluster of three broker nodes that is broken in every way while jobs run: all of them end with the oracle's
-answers, and how long work stood still is printed."""
+"""Faults of a cluster of three broker nodes while jobs run: all jobs complete with the oracle's answers. Prints how
+long work was stalled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.broker.nodes import Nodes
+from cauce.lab.broker.nodes import Nodes
 from tests.chaos.interrupted import Case, Interrupted, half_way, make_case, until_work_goes_on
 from tests.service.running import Running, until
 
@@ -32,7 +32,7 @@ class World:
     timers: list[threading.Timer] = field(default_factory=list)
 
     def later(self, after_s: float, do: Callable[[], None]) -> threading.Timer:
-        """Before the next test has the nodes it is done."""
+        """It completes before the next test uses the nodes."""
         timer = threading.Timer(after_s, do)
         timer.start()
         self.timers.append(timer)
@@ -52,8 +52,8 @@ OF_JOBS = ("control", "home", "journal", "edges", "raw-", "lease")
 
 
 def left(world: World) -> list[str]:
-    """Streams and queues of jobs that every node knows of: one that was away for a while remembers more. What the
-    service keeps for itself has other names."""
+    """Streams and queues of jobs that all nodes report: a node that was down for a while may report deleted ones. Those
+    of the service itself have other names."""
     known = [
         set(world.nodes.ctl(name, "list_queues", "name").split()) for name in world.nodes.names if alive(world, name)
     ]
@@ -66,7 +66,7 @@ def alive(world: World, name: str) -> bool:
 
 
 Fault = Callable[[World], None]
-"""Breaks something and mends it before the end, in the background if need be."""
+"""A fault, and its repair before the end of the test, in the background if necessary."""
 
 
 def kill_node(name: str) -> Fault:
@@ -121,7 +121,7 @@ def lose_all(world: World) -> None:
 
 
 def kill_again(world: World) -> None:
-    """The same node a second time, as soon as it is back."""
+    """Kills the same node again as soon as it is back."""
     for _ in range(2):
         world.nodes.kill("r2")
         world.nodes.start_again("r2")
@@ -151,7 +151,7 @@ def alarm(raised: list[str], lowered: list[str]) -> Fault:
 
 
 def take_leases_away(world: World) -> None:
-    """The broker's own limit on how long a message may be held, brought down to nothing."""
+    """Sets the broker's `consumer_timeout` to almost zero, so that leases are revoked."""
     set_timeout = "application:set_env(rabbit, consumer_timeout, {}), ok."
     for name in world.nodes.names:
         world.nodes.ctl(name, "eval", set_timeout.format(1000))
@@ -203,7 +203,7 @@ def marked(fault: str) -> object:
 
 
 @pytest.mark.parametrize("fault", [marked(fault) for fault in FAULTS])
-def test_jobs_survive(fault: str, world: World, cases: list[Case]) -> None:
+def test_jobs_survive_broker_faults(fault: str, world: World, cases: list[Case]) -> None:
     clients = [Interrupted(case, world.service.url, f"{case.dataset}-job") for case in cases]
     half_way(clients)
     started = time.monotonic()

@@ -1,5 +1,5 @@
-"""A service over several hosts whose cables are pulled while jobs run: all jobs end with the oracle's answers, and how
-long work stood still is printed."""
+"""Network partitions of a service over several hosts while jobs run: all jobs complete with the oracle's answers.
+Prints how long work was stalled."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import urllib3
 
 from cauce.client import Service
 from cauce.client.settings import Sent
-from cauce.fabric.address import open_fabric
-from cauce.fabric.contract import Fabric, Position
-from cauce.gateway.names import fabric_name
-from cauce.wire.records import Record
+from cauce.fabric.contract import START, Fabric, Position
+from cauce.fabric.factory import open_fabric
+from cauce.fabric.records import Record
+from cauce.gateway.validation.names import fabric_name
 from cauce.worker.stats import STATS_LOG, load_stats
 from tests.brokers import require_rabbitmq
 from tests.chaos.hosts import Host, require_namespaces
@@ -74,7 +74,8 @@ def client(service: Spread, case: Case, client: str = "c1", gateway: str = "g1")
 
 
 def at_rest(service: Spread, clients: list[Somewhere]) -> list[int]:
-    """All that has been sent is read as far as it can be. Returns the leases that each worker holds then."""
+    """Waits until all parts that were sent are processed as far as possible. Returns the leases that each worker holds
+    then."""
     half_way(clients)
     seen: list[int] = []
     since = time.monotonic()
@@ -90,22 +91,22 @@ def say(fault: str, stood_s: float) -> None:
 
 
 def at_work(service: Spread, jobs: list[str]) -> set[str]:
-    """The lives of the workers that have read or made anything of some jobs."""
+    """The generations of the workers that have processed anything of some jobs."""
     with closing(open_fabric(service.fabric)) as fabric:
         names = [fabric_name("tester", job) for job in jobs]
-        said = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
-    return {told.life for told in said for task in told.tasks.values() if task.read.records or task.sent}
+        stats = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
+    return {each.life for each in stats for task in each.tasks.values() if task.read.records or task.sent}
 
 
 def everything(fabric: Fabric, job: str, log: str) -> Iterator[Record]:
-    fabric.catch_up(job, log)
-    position: Position = {}
+    fabric.read_barrier(job, log)
+    position: Position = START
     while (batch := fabric.read(job, log, position, 1 << 24)).records:
         position = batch.position
         yield from batch.records
 
 
-def test_workers_of_all_hosts_take_part(service: Spread, cases: list[Case]) -> None:
+def test_workers_of_all_hosts_process_tasks(service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
     for each in clients:
         each.go_on.set()
@@ -115,13 +116,13 @@ def test_workers_of_all_hosts_take_part(service: Spread, cases: list[Case]) -> N
             until(f"the start of {each.job}", lambda each=each: each.has_gone_on())  # type: ignore[misc]
             seen.job(each.job).wait()
     jobs = [each.job for each in clients]
-    # One process on each host, and one life to each process.
+    # One process on each host, and one generation of each process.
     until("a word of every worker", lambda: len(at_work(service, jobs)) == len(WORKERS))
     for each in clients:
         each.finish()
 
 
-def test_a_worker_host_that_disappears_is_replaced_by_the_others(service: Spread, cases: list[Case]) -> None:
+def test_tasks_of_a_lost_host_are_taken_over(service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
     leases = dict(zip(WORKERS, at_rest(service, clients), strict=True))
     lost = max(leases, key=leases.__getitem__)
@@ -134,13 +135,13 @@ def test_a_worker_host_that_disappears_is_replaced_by_the_others(service: Spread
     until_work_goes_on(clients)
     for each in clients:
         each.finish()
-    # Nobody had it ended.
+    # It was not terminated from outside.
     service.host(lost).join()
     service.replace(lost)
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_jobs_go_on_without_a_node_that_is_cut_off(name: str, service: Spread, cases: list[Case]) -> None:
+def test_jobs_continue_without_a_partitioned_node(name: str, service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
     at_rest(service, clients)
     assert service.connections(name) > 0
@@ -153,7 +154,7 @@ def test_jobs_go_on_without_a_node_that_is_cut_off(name: str, service: Spread, c
     sys.stdout.write(f"node {name} cut off: the cluster was whole {service.until_whole():.2f} s after it was healed\n")
 
 
-def test_both_sides_of_a_split_end_well_when_it_is_healed(service: Spread, cases: list[Case]) -> None:
+def test_jobs_on_both_sides_complete_after_a_partition_heals(service: Spread, cases: list[Case]) -> None:
     books, coffee = cases
     clients = [client(service, books), client(service, coffee, "c2", "g2")]
     at_rest(service, clients)
@@ -169,7 +170,7 @@ def test_both_sides_of_a_split_end_well_when_it_is_healed(service: Spread, cases
 
 
 def heal_once_noticed(service: Spread, started: float) -> None:
-    """A split that is over at the very moment at which nodes notice it may leave RabbitMQ split for good."""
+    """A partition that heals at the moment at which nodes detect it may leave RabbitMQ partitioned permanently."""
     with service.host("c2").entered():
         until("a node that stands still", lambda: not service.nodes.answers("r3"))
     time.sleep(max(started + SPLIT_S - time.monotonic(), 0))
@@ -177,8 +178,8 @@ def heal_once_noticed(service: Spread, started: float) -> None:
     service.network.heal()
 
 
-def test_jobs_end_well_though_a_node_stays_apart(service: Spread, cases: list[Case]) -> None:
-    """Nodes do not care for the split, as happens by chance when it is healed at the moment at which they notice."""
+def test_jobs_complete_while_a_node_stays_partitioned(service: Spread, cases: list[Case]) -> None:
+    """Makes nodes ignore the partition, as happens by chance if it heals at the moment at which they detect it."""
     clients = [client(service, case) for case in cases]
     at_rest(service, clients)
     handling = "application:set_env(rabbit, cluster_partition_handling, {}), ok."
@@ -203,7 +204,7 @@ MUTED = {"one node": ["r1"], "all hosts": [*NODES, *WORKERS, *GATEWAYS]}
 
 
 @pytest.mark.parametrize("who", MUTED)
-def test_links_may_drop_everything_for_a_while(who: str, service: Spread, cases: list[Case]) -> None:
+def test_jobs_complete_after_links_dropped_all_packets(who: str, service: Spread, cases: list[Case]) -> None:
     clients = [client(service, case) for case in cases]
     at_rest(service, clients)
     for name in MUTED[who]:
@@ -216,7 +217,7 @@ def test_links_may_drop_everything_for_a_while(who: str, service: Spread, cases:
 
 
 class Spy:
-    """Sees every part that is sent, and to whom."""
+    """Records every part that is sent, and its receiver."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.sent: list[tuple[str, str]] = []
@@ -230,14 +231,14 @@ class Spy:
         patch.setattr(urllib3.HTTPConnectionPool, "urlopen", urlopen)
 
 
-def test_at_most_a_window_is_sent_again_when_a_gateway_is_cut_off(
+def test_at_most_one_window_is_resent_after_a_gateway_is_partitioned(
     service: Spread, cases: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, spy, lost = cases[0], Spy(monkeypatch), []
     acknowledged: list[float] = []
 
     def progress(sent: Sent) -> None:
-        """Others are on their way while this one is told of."""
+        """Others are in flight while this one is reported."""
         acknowledged.append(time.monotonic())
         if sent.sent == 6 and not lost:
             lost.extend(name for name in GATEWAYS if service.host(name).address == spy.sent[-1][0])

@@ -13,7 +13,7 @@ from cauce.cli.main import app
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command would have been run with, and the variables that it takes."""
+    """The arguments of a parsed command, and the variables that it reads."""
 
     given: dict[str, Any]
     variables: set[str | None]

@@ -11,23 +11,23 @@ from pathlib import Path
 
 import polars as pl
 
-from cauce.plan import DATE, INTEGER, Dataset, Decimal, Identifier, Relation, Table, Timestamp, count, places, total
+from cauce.plan import DATE, INTEGER, Dataset, Decimal, Identifier, Relation, Table, Timestamp, agg, decimal
 
 orders = Table("orders", "orders.csv", {"id": Identifier(), "when": Timestamp(), "paid": Decimal()})
 dataset = Dataset("shop", (orders,), source=Path(__file__))
 
 
-@dataset.query(day=DATE, orders=INTEGER, paid=places(2))
+@dataset.query(day=DATE, orders=INTEGER, paid=decimal(2))
 def days() -> Relation:
     '''Orders of each day'''
     by_day = orders.with_columns(day=pl.col("when").dt.date()).group_by("day")
-    return by_day.agg(orders=count(), paid=total("paid")).sort("day")
+    return by_day.agg(orders=agg.count(), paid=agg.sum("paid")).sort("day")
 
 
-@dataset.query(paid=places(2))
+@dataset.query(paid=decimal(2))
 def income() -> Relation:
     '''All that was paid'''
-    return orders.agg(paid=total("paid"))
+    return orders.agg(paid=agg.sum("paid"))
 """
 
 

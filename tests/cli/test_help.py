@@ -27,7 +27,7 @@ def help_of(words: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_commands_stand_in_sections_with_their_whole_description(
+def test_commands_are_listed_in_sections_with_their_whole_description(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))

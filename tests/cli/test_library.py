@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 import cauce
-from cauce.cli import notebook
 from cauce.datasets import load
 from cauce.errors import DataNotFound, PlanError, UnknownName, UsageError
-from cauce.worker import library
-from cauce.worker.run import LITTLE_BYTES
+from cauce.runner import library
+from cauce.runner.run import LITTLE_BYTES
+from cauce.terminal import notebook
 from tests.cli.running import small_books
 from tests.cli.visits import DECLARATION, LARGE, expected_regulars, write_visits
 from tests.terminal.terminal import run_in_terminal
@@ -176,7 +176,7 @@ def test_a_script_without_a_guard_runs_its_own_dataset_over_large_files(
 
 @pytest.mark.slow
 def test_an_imported_dataset_is_run_by_worker_processes(visits: Path, large: Path) -> None:
-    """What the file prints in workers does not disturb the run."""
+    """Output of the file in workers does not disturb the run."""
     visits.write_text(f"print('loaded', __name__)\n{DECLARATION}")
     code = f"import visits, cauce\nprint(cauce.run(visits, {str(large)!r}, workers=2)['regulars'].rows())\n"
     done = run_script(visits.parent, code)

@@ -1,4 +1,4 @@
-"""What `cauce run` tells of rejects, and when it refuses to answer because of them."""
+"""The report of `cauce run` on rejects, and the limit above which it gives no answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_iso_times_are_read(tmp_path: Path) -> None:
     assert (tmp_path / "out/days.csv").read_text() == "day,orders,paid\n2024-01-02,3,4.50\n2024-01-03,2,4.50\n"
 
 
-def test_rejects_are_told_by_column_and_reason_with_an_example_and_a_remedy(tmp_path: Path) -> None:
+def test_rejects_are_reported_by_column_and_reason_with_an_example_and_a_remedy(tmp_path: Path) -> None:
     shop(tmp_path, *zoned_rows(1, 9, unpaid=2), "x,y")
     outcome = run(tmp_path)
     assert outcome.code == 0

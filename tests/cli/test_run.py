@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.wire import FORMATS
+from cauce.api.formats import FORMATS
 from tests.cli.running import cauce, small_books, written
 from tests.e2e.comparing import assert_same
 from tests.e2e.rows import book, books_folder, review
@@ -20,7 +20,7 @@ def found(out: Path) -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in out.iterdir()}
 
 
-def test_answers_and_rejects_appear_and_are_told(tmp_path: Path) -> None:
+def test_answers_and_rejects_are_written_and_reported(tmp_path: Path) -> None:
     small_books(tmp_path / "data")
     outcome = cauce(tmp_path, "run", "books", "--data", "data", "--out", "deep/out")
     assert outcome.code == 0
@@ -36,7 +36,7 @@ def test_answers_and_rejects_appear_and_are_told(tmp_path: Path) -> None:
     assert outcome.out.rstrip().endswith("answers in deep/out/")
 
 
-def test_what_is_shown_has_no_colours_and_takes_no_markup_from_data(tmp_path: Path) -> None:
+def test_output_has_no_colours_and_takes_no_markup_from_data(tmp_path: Path) -> None:
     small_books(tmp_path / "data")
     outcome = cauce(tmp_path, "run", "books", "--data", "data", "--queries", "q1, q3", "--out", "out")
     assert "\x1b" not in outcome.out + outcome.err

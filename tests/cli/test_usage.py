@@ -75,7 +75,7 @@ def check(outcome: Outcome, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_wrong_request_is_told_in_one_sentence(
+def test_an_invalid_request_is_reported_in_one_sentence(
     case: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments, sentence = CASES[case]
@@ -113,7 +113,7 @@ def test_a_process_of_a_wrong_request_ends_with_2_and_writes_nothing(case: str, 
         ("run", "books", "--data", "data", "--sugar"),
     ],
 )
-def test_what_the_command_line_itself_refuses_ends_with_2(arguments: tuple[str, ...], folder: Path) -> None:
+def test_arguments_that_the_parser_refuses_end_with_2(arguments: tuple[str, ...], folder: Path) -> None:
     before = written(folder)
     outcome = cauce(folder, *arguments)
     assert outcome.code == 2

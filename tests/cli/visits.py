@@ -6,7 +6,7 @@ from pathlib import Path
 
 DECLARATION = '''
 import polars as pl
-from cauce.plan import INTEGER, Dataset, Integer, Relation, Table, count, total
+from cauce.plan import INTEGER, Dataset, Integer, Relation, Table, agg
 
 visits = Table("visits", "visits.csv", {"customer": Integer(), "paid": Integer()})
 dataset = Dataset("visits", (visits,))
@@ -15,13 +15,13 @@ dataset = Dataset("visits", (visits,))
 @dataset.query(customer=INTEGER, n=INTEGER, paid=INTEGER)
 def regulars() -> Relation:
     """Visits of each customer"""
-    return visits.group_by("customer").agg(n=count(), paid=total("paid")).sort("customer")
+    return visits.group_by("customer").agg(n=agg.count(), paid=agg.sum("paid")).sort("customer")
 
 
 @dataset.query(n=INTEGER)
 def visitors() -> Relation:
     """All visits"""
-    return visits.agg(n=count())
+    return visits.agg(n=agg.count())
 '''
 LARGE = 6000
 """So many repetitions make a file for which `cauce.run` starts worker processes."""

@@ -88,6 +88,8 @@ class Fake:
         self.seen: list[Seen] = []
         self.token = token
         self.keep_bodies = True
+        self.page_jobs = 1000
+        """How many jobs a page of the list has."""
         self.lock: threading.RLock = beside.lock if beside else threading.RLock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.fake = self
@@ -166,9 +168,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _handle  # noqa: N815
 
+    def _list(self, fake: Fake) -> None:
+        statuses = [self._status(name) for name in fake.jobs]
+        first = int(parse_qs(urlsplit(self.path).query).get("cursor", ["0:"])[0].removesuffix(":"))
+        last = first + fake.page_jobs
+        self._json(200, {"jobs": statuses[first:last], "next": f"{last}:" if last < len(statuses) else None})
+
     def _route(self, fake: Fake, path: str, body: bytes) -> None:
         if path == "/v1/jobs":
-            self._json(200, [self._status(name) for name in fake.jobs])
+            self._list(fake)
         elif found := PART.fullmatch(path):
             self._part(fake, found[1], found[2], int(found[3]), body)
         elif found := COMPLETE.fullmatch(path):
@@ -261,7 +269,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _status(self, name: str) -> dict[str, Any]:
         job = self.server.fake.jobs[name]
         tables = {
-            table: {"parts": len(held.parts), "bytes": len(held.content()), "complete": held.complete}
+            table: {
+                "parts": len(held.parts),
+                "bytes": len(held.content()),
+                "complete": held.complete,
+                "parts_read": 0,
+                "rows": 0,
+                "rejects": 0,
+            }
             for table, held in job.tables.items()
         }
         answers = {query: {"pages": 1, "rows": len(rows), "complete": True} for query, rows in job.answers.items()}

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
+from cauce.runner.output_dir import OutputLock, new_file
 from tests.chaos.running import until
 from tests.cli.running import COLOURS, cauce
 from tests.client.fake import Fake, FakeJob
@@ -59,7 +60,7 @@ def test_the_exit_code_of_watch_is_the_job_s_end(fake: Fake, tmp_path: Path, sta
     assert cauce(tmp_path, "watch", "j", "--gateway", fake.url).code == code
 
 
-def test_a_job_that_is_not_there_is_wrong_usage(fake: Fake, tmp_path: Path) -> None:
+def test_an_unknown_job_is_a_usage_error(fake: Fake, tmp_path: Path) -> None:
     outcome = cauce(tmp_path, "status", "none", "--gateway", fake.url)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "error [no-such-job] it is no-such-job\n"
@@ -74,13 +75,48 @@ def test_the_gateway_and_the_token_may_come_from_the_environment(
     assert cauce(tmp_path, "why", "j").out == "waits for the test\n"
 
 
+def test_the_token_may_come_from_a_file(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.token = "secret"
+    (tmp_path / "token").write_text("secret\n")
+    monkeypatch.setenv("CAUCE_TOKEN_FILE", str(tmp_path / "token"))
+    outcome = cauce(tmp_path, "why", "j", "--gateway", fake.url)
+    assert (outcome.out, outcome.err) == ("waits for the test\n", "")
+
+
+def test_a_token_among_the_arguments_is_advised_against(fake: Fake, tmp_path: Path) -> None:
+    fake.token = "secret"
+    outcome = cauce(tmp_path, "why", "j", "--gateway", fake.url, "--token", "secret")
+    assert outcome.out == "waits for the test\n"
+    assert "other users of this machine can see the token in --token" in outcome.err
+    assert "set CAUCE_TOKEN or CAUCE_TOKEN_FILE" in outcome.err
+
+
+def test_results_into_a_file_that_another_command_writes_are_refused(fake: Fake, tmp_path: Path) -> None:
+    fake.jobs["j"].answers["q1"] = [[1, 2.50]]
+    with OutputLock.of_file(tmp_path / "q1.csv", "cauce results i"):
+        outcome = cauce(tmp_path, "results", "j", "--out", "q1.csv", "--gateway", fake.url)
+    assert outcome.code == 2
+    assert "another command is writing to q1.csv: cauce results i" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_into_a_directory_that_a_run_writes_leave_its_files_alone(fake: Fake, tmp_path: Path) -> None:
+    fake.jobs["j"].answers["q1"] = [[1, 2.50]]
+    with OutputLock.of_directory(tmp_path, "cauce run books"), new_file(tmp_path / "q1.csv") as into:
+        outcome = cauce(tmp_path, "results", "j", "--out", "q1.csv", "--gateway", fake.url)
+        into.write(b"whole")
+    assert outcome.code == 2
+    assert "another command is writing to .: cauce run books" in outcome.err
+    assert (tmp_path / "q1.csv").read_bytes() == b"whole"
+
+
 def test_results_as_they_come_in_are_json_lines(fake: Fake, tmp_path: Path) -> None:
     fake.jobs["j"].answers["q1"] = [[1, 2.50], [2, None]]
     outcome = cauce(tmp_path, "results", "j", "--follow", "--gateway", fake.url)
     assert outcome.out == '{"a":1,"b":2.5}\n{"a":2,"b":null}\n'
 
 
-def test_results_want_a_query_where_there_are_several(fake: Fake, tmp_path: Path) -> None:
+def test_results_of_several_queries_need_a_query_name(fake: Fake, tmp_path: Path) -> None:
     fake.jobs["j"].answers |= {"q1": [], "q2": []}
     outcome = cauce(tmp_path, "results", "j", "--gateway", fake.url)
     assert outcome.code == 2
@@ -110,7 +146,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("option", WRONG)
-def test_a_wrong_submit_sends_nothing(fake: Fake, coffee: Path, tmp_path: Path, option: str) -> None:
+def test_an_invalid_submit_sends_nothing(fake: Fake, coffee: Path, tmp_path: Path, option: str) -> None:
     given = {"--gateway": fake.url, "--data": str(coffee)}
     arguments = [word for name, value in given.items() if name != option for word in (name, value)]
     outcome = cauce(tmp_path, "submit", "coffee", *arguments, *WRONG[option])
@@ -121,7 +157,7 @@ def test_a_wrong_submit_sends_nothing(fake: Fake, coffee: Path, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_submit_that_is_interrupted_says_how_to_come_back(fake: Fake, coffee: Path, tmp_path: Path) -> None:
+def test_an_interrupted_submit_prints_how_to_resume(fake: Fake, coffee: Path, tmp_path: Path) -> None:
     """The job id, the gateway and the choices are in the command; the token is not."""
     fake.fail("PUT .*transactions/parts/1$", "refuse", times=9999, status=429, retry_after="1")
     fake.token = "secret"
@@ -145,7 +181,7 @@ def test_a_submit_that_is_interrupted_says_how_to_come_back(fake: Fake, coffee: 
     assert process.returncode == 130
     assert out == ""
     assert "waits at the service for the rest" in err
-    again = re.search(r"To go on: cauce (submit coffee .*) \(with CAUCE_TOKEN set\)", err)
+    again = re.search(r"Continue with: cauce (submit coffee .*) \(with CAUCE_TOKEN set\)", err)
     assert again is not None
     assert "secret" not in err
     (job,) = [name for name in fake.jobs if name != "j"]
@@ -166,5 +202,5 @@ def test_a_submit_of_a_job_that_failed_meanwhile_ends_with_1(fake: Fake, coffee:
 
 
 def test_commands_that_only_ask_do_not_load_the_engine() -> None:
-    code = "import sys, cauce.cli.jobs; sys.exit('polars' in sys.modules or 'pyarrow' in sys.modules)"
+    code = "import sys, cauce.cli.remote.job_commands; sys.exit('polars' in sys.modules or 'pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,7 +17,7 @@ from cauce.client.job import check_job
 from cauce.client.results import Page
 from cauce.client.submission import new_job
 from cauce.errors import JobFailed, RefusedRequest, UsageError
-from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXTS, places
+from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, decimal
 from tests.client.fake import Fake, FakeJob
 
 
@@ -42,7 +42,7 @@ def test_waiting_ends_with_the_job(fake: Fake, job: Job) -> None:
     assert seen[-1] == "done"
 
 
-def test_waiting_goes_on_when_events_break(fake: Fake, job: Job) -> None:
+def test_waiting_continues_after_an_interrupted_event_stream(fake: Fake, job: Job) -> None:
     fake.fail("GET .*events", "torn", times=2)
     fake.fail("GET .*events", "drop", times=2)
     threading.Timer(0.5, lambda: setattr(fake.jobs["j"], "state", "done")).start()
@@ -74,7 +74,7 @@ def test_a_page_has_the_types_that_the_query_declares() -> None:
         ["t", "n", "p", "d", "f", "l"],
         [["x", 1, Decimal("2.50"), "2024-02-29", Decimal("0.1"), ["a", "b"]], [None, None, None, None, None, None]],
     )
-    columns = {"t": TEXT, "n": INTEGER, "p": places(2), "d": DATE, "f": FLOAT, "l": TEXTS}
+    columns = {"t": TEXT, "n": INTEGER, "p": decimal(2), "d": DATE, "f": FLOAT, "l": TEXT_LIST}
     frame = frame_of(page, columns)
     assert frame.schema == {name: output.dtype for name, output in columns.items()}
     assert [columns[name].text(frame[name])[0] for name in columns] == ["x", "1", "2.50", "2024-02-29", "0.1", "a; b"]
@@ -92,14 +92,14 @@ def test_cancel_and_why(fake: Fake, job: Job) -> None:
     assert job.cancel().state == "cancelled"
 
 
-def test_a_job_that_is_not_there(fake: Fake) -> None:
+def test_an_unknown_job_is_reported(fake: Fake) -> None:
     with Service(fake.url) as service, pytest.raises(RefusedRequest):
         service.job("none").status()
 
 
 @pytest.mark.parametrize("name", ["", "-a", ".a", "a/b", "a b", "ñ", "a" * 65, "a\n"])
-def test_a_name_that_cannot_be_a_job_is_refused_here(name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a job's id"):
+def test_an_invalid_job_id_is_rejected_by_the_client(name: str) -> None:
+    with pytest.raises(UsageError, match="invalid job id"):
         check_job(name)
 
 
@@ -112,3 +112,12 @@ def test_connecting_sends_nothing() -> None:
     started = time.monotonic()
     cauce.connect(["http://127.0.0.1:1", "http://127.0.0.1:2"]).close()
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_all_pages_of_the_list_of_jobs_are_read(fake: Fake, size: int) -> None:
+    fake.page_jobs = size
+    for number in range(4):
+        fake.jobs[f"job-{number}"] = FakeJob({"dataset": "own", "queries": []})
+    with cauce.connect(fake.url) as service:
+        assert [status.job for status in service.jobs()] == ["j", "job-0", "job-1", "job-2", "job-3"]

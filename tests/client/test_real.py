@@ -18,20 +18,20 @@ import pyarrow as pa
 import pytest
 
 import cauce as library
+from cauce.api.formats import FORMATS, Format
 from cauce.client import Service
 from cauce.client.settings import Settings
 from cauce.client.transport import Transport
 from cauce.client.upload import Held, held_of
 from cauce.datasets import BUILT_IN, load
-from cauce.datasets.synth import generate
 from cauce.errors import InputDiffers, JobFailed, RefusedRequest
-from cauce.wire import FORMATS, Format
+from cauce.lab.generators import generate
 from tests.chaos.running import until
 from tests.cli.running import COLOURS, Outcome, cauce
 from tests.client.real import Real
 from tests.client.test_transport import dead_address
 from tests.e2e.comparing import Way, assert_same, run
-from tests.e2e.messy import messy
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.e2e.test_formats import to_parquet
 from tests.oracle.api import answer
 
@@ -87,7 +87,7 @@ def held_parts(found: Held) -> int:
 
 @pytest.mark.quick
 @pytest.mark.parametrize("dataset", ONE_QUICK)
-def test_submit_leaves_what_run_leaves_and_the_oracle_says(real: Real, dataset: str, tmp_path: Path) -> None:
+def test_submit_writes_the_same_files_as_run_and_the_oracle(real: Real, dataset: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     generate(dataset, data, scale=TINY[dataset], seed=1)
     outcome = submit(real, tmp_path, dataset, data, "--out", "sent")
@@ -103,8 +103,8 @@ def test_submit_leaves_what_run_leaves_and_the_oracle_says(real: Real, dataset: 
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("dataset", ONE_QUICK)
-def test_every_form_is_what_run_writes(real: Real, dataset: str, form: Format, tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 7, 40)
+def test_every_format_equals_the_files_of_a_local_run(real: Real, dataset: str, form: Format, tmp_path: Path) -> None:
+    write_hostile_rows(dataset, tmp_path, 7, 40)
     # The same parts on both sides: they decide where the groups of rows in Parquet and Arrow begin.
     expected = run(dataset, tmp_path, form=form, way=Way(part_bytes=2000))
     with Service(real.url) as service:
@@ -121,7 +121,7 @@ def test_every_form_is_what_run_writes(real: Real, dataset: str, form: Format, t
 
 @pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_python_has_the_same_frames_as_a_local_run(real: Real, dataset: str, tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 3, 40)
+    write_hostile_rows(dataset, tmp_path, 3, 40)
     expected = library.run(dataset, tmp_path)
     with library.connect(real.url) as service:
         job = service.submit(dataset, tmp_path, settings=Settings(part_bytes=2000))
@@ -162,7 +162,7 @@ def pack_parquet(path: Path) -> None:
 @pytest.mark.parametrize("dataset", ONE_QUICK)
 def test_packed_files_give_the_same_answers(real: Real, dataset: str, pack: object, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    messy(dataset, data, 8, 40, damage=pack is not pack_parquet)
+    write_hostile_rows(dataset, data, 8, 40, damage=pack is not pack_parquet)
     plain = run(dataset, data)
     for path in sorted(data.rglob("*.csv")):
         pack(path)  # type: ignore[operator]
@@ -200,9 +200,7 @@ def test_a_parameter_and_a_choice_of_queries_reach_the_service(real: Real, tmp_p
 
 
 @pytest.mark.slow
-def test_a_client_killed_in_the_middle_goes_on_and_sends_only_what_is_missing(
-    real: Real, many: Path, tmp_path: Path
-) -> None:
+def test_a_killed_client_resumes_and_sends_only_missing_parts(real: Real, many: Path, tmp_path: Path) -> None:
     arguments = ["coffee", "--data", str(many), "--gateway", real.url, "--queries", "q1", "--job", "killed"]
     process = subprocess.Popen(
         [sys.executable, "-m", "cauce", "submit", *arguments], cwd=tmp_path, stderr=subprocess.DEVNULL
@@ -239,9 +237,7 @@ def _some_held(real: Real, job: str, table: str) -> int:
 
 
 @pytest.mark.slow
-def test_a_client_that_is_interrupted_comes_back_by_the_command_it_printed(
-    real: Real, many: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_client_resumes_with_the_printed_command(real: Real, many: Path, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in COLOURS}
     arguments = ["coffee", "--data", str(many), "--gateway", real.url, "--queries", "q1", "--job", "detached"]
     process = subprocess.Popen(
@@ -260,7 +256,7 @@ def test_a_client_that_is_interrupted_comes_back_by_the_command_it_printed(
         process.kill()
         process.wait()
     assert (process.returncode, out) == (130, "")
-    again = shlex.split(err.partition("To go on: cauce ")[2])
+    again = shlex.split(err.partition("Continue with: cauce ")[2])
     assert again[0] == "submit"
     back = cauce(tmp_path, *again)
     assert back.code == 0, back.err
@@ -306,7 +302,7 @@ def test_another_request_under_the_same_id_is_refused(real: Real, coffee: Path, 
     assert "[job-exists-otherwise] job other was created with queries q1, not q3" in outcome.err
 
 
-def test_a_dead_gateway_among_several_is_passed_over(real: Real, coffee: Path, tmp_path: Path) -> None:
+def test_an_unreachable_gateway_is_skipped(real: Real, coffee: Path, tmp_path: Path) -> None:
     dead = [word for _ in range(2) for word in ("--gateway", dead_address())]
     outcome = cauce(
         tmp_path, "submit", "coffee", "--data", str(coffee), *dead, "--gateway", real.url, "--queries", "q1"
@@ -316,7 +312,7 @@ def test_a_dead_gateway_among_several_is_passed_over(real: Real, coffee: Path, t
 
 def test_rejects_have_the_lines_of_the_files(real: Real, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    messy("coffee", data, 5, 60)
+    write_hostile_rows("coffee", data, 5, 60)
     outcome = submit(real, tmp_path, "coffee", data, "--job", "rejects")
     assert outcome.code == 0
     expected = answer("coffee", data)["rejects"]
@@ -328,7 +324,7 @@ def test_rejects_have_the_lines_of_the_files(real: Real, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_life_of_a_job_by_commands(real: Real, coffee: Path, tmp_path: Path) -> None:
+def test_a_job_from_submission_to_removal_by_commands(real: Real, coffee: Path, tmp_path: Path) -> None:
     sent = submit(real, tmp_path, "coffee", coffee, "--job", "life", "--no-wait", "--json")
     assert sent.code == 0
     assert json.loads(sent.out)["job"] == "life"
@@ -372,7 +368,7 @@ def test_a_cancelled_job_ends_watch_and_submit_with_1(real: Real, coffee: Path, 
 
 
 @pytest.mark.slow
-def test_over_tls_with_a_token_a_job_is_its_owner_s_alone(coffee: Path, tmp_path: Path) -> None:
+def test_over_tls_a_job_is_visible_to_its_owner_only(coffee: Path, tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(key), "-out", str(certificate)]
@@ -399,7 +395,7 @@ def test_over_tls_with_a_token_a_job_is_its_owner_s_alone(coffee: Path, tmp_path
             assert secret not in real.said() + sent.err + other.err + wrong.err
 
 
-def test_a_job_that_nobody_sent_is_not_there(real: Real, tmp_path: Path) -> None:
+def test_a_job_that_was_never_submitted_is_not_found(real: Real, tmp_path: Path) -> None:
     for command in ("status", "watch", "rejects", "why"):
         outcome = cauce(tmp_path, command, "nobody", "--gateway", real.url)
         assert outcome.code == 2, command

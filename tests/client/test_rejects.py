@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 VISITS = """
 from pathlib import Path
 
-from cauce.plan import BOOLEAN, INTEGER, MOMENT, TEXT, TIMESTAMP, Boolean, Column, Dataset, Integer, Json
+from cauce.plan import BOOLEAN, INTEGER, TIMESTAMPTZ, TEXT, TIMESTAMP, Boolean, Column, Dataset, Integer, Json
 from cauce.plan import Relation, Table, Timestamp, ZonedTimestamp
 
 kinds = {"id": Integer(), "seen": ZonedTimestamp(), "local": Timestamp(), "paid": Boolean()}
@@ -26,7 +26,7 @@ visits = Table("visits", "visits.csv", kinds | {"city": Column("extra", Json("ci
 dataset = Dataset("visits", (visits,), source=Path(__file__))
 
 
-@dataset.query(id=INTEGER, seen=MOMENT, local=TIMESTAMP, paid=BOOLEAN, city=TEXT)
+@dataset.query(id=INTEGER, seen=TIMESTAMPTZ, local=TIMESTAMP, paid=BOOLEAN, city=TEXT)
 def everything() -> Relation:
     '''All rows'''
     return visits.in_input_order()
@@ -68,7 +68,7 @@ def test_submit_fetches_no_answers_beyond_its_limit(real: Real, folder: Path) ->
     assert written(folder / "limited") == ["rejects.csv"]
     assert outcome.err.splitlines()[-1] == (
         "error [too-many-rejects] 19 of the 20 rows of orders (95 %) rejected, more than the 50% allowed: "
-        "no answers were fetched (cauce results limited fetches them nonetheless)"
+        "no answers were fetched (cauce results limited still fetches them)"
     )
     fetched = cauce(folder, "results", "limited", "--query", "income", "--gateway", real.url)
     assert fetched.out == "paid\n28.50\n"

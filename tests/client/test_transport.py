@@ -48,7 +48,7 @@ def dead_address() -> str:
 
 
 @pytest.mark.parametrize("what", ["drop", "forget", "refuse", "torn"])
-def test_a_request_that_fails_a_few_times_is_said_again(fake: Fake, what: str) -> None:
+def test_a_failed_request_is_retried(fake: Fake, what: str) -> None:
     fake.fail("GET /v1/jobs/j", what, times=3)  # type: ignore[arg-type]
     assert transport(fake.url).request("GET", "/v1/jobs/j").status == 200
     assert fake.count("GET /v1/jobs/j") == 4
@@ -62,12 +62,12 @@ def test_retry_after_is_waited_for(fake: Fake, status: int) -> None:
     assert second.at - first.at >= 0.3
 
 
-def test_a_retry_after_that_is_no_number_does_no_harm(fake: Fake) -> None:
+def test_an_invalid_retry_after_is_ignored(fake: Fake) -> None:
     fake.fail("GET", "refuse", status=429, retry_after="soon")
     assert transport(fake.url).request("GET", "/v1/jobs/j").status == 200
 
 
-def test_what_is_refused_for_good_is_not_asked_again(fake: Fake) -> None:
+def test_a_permanent_error_is_not_retried(fake: Fake) -> None:
     fake.fail("PUT", "refuse", status=409, code="part-differs")
     with pytest.raises(Refused, match="it is part-differs") as refusal:
         transport(fake.url).request("PUT", "/v1/jobs/j", b"{}")
@@ -76,19 +76,19 @@ def test_what_is_refused_for_good_is_not_asked_again(fake: Fake) -> None:
     assert fake.count("PUT") == 1
 
 
-def test_a_job_that_is_not_there_is_a_wrong_request(fake: Fake) -> None:
+def test_an_unknown_job_is_a_refused_request(fake: Fake) -> None:
     with pytest.raises(RefusedRequest) as refusal:
         transport(fake.url).request("GET", "/v1/jobs/none")
     assert refusal.value.code == "no-such-job"
 
 
-def test_an_answer_that_is_no_problem_json_is_told_by_its_status(fake: Fake) -> None:
+def test_an_error_without_a_problem_document_is_reported_by_its_status(fake: Fake) -> None:
     with pytest.raises(Refused, match="404"):
         transport(fake.url).request("HEAD", "/v1/nothing")
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_dead_gateway_among_several_is_passed_over(fake: Fake, seed: int) -> None:
+def test_an_unreachable_gateway_is_skipped(fake: Fake, seed: int) -> None:
     several = [dead_address(), fake.url, dead_address()]
     told: list[str] = []
     over = transport(*several, seed=seed, told=told)
@@ -100,7 +100,7 @@ def test_a_dead_gateway_among_several_is_passed_over(fake: Fake, seed: int) -> N
     assert told == []
 
 
-def test_a_gateway_that_says_503_is_left_for_another(fake: Fake) -> None:
+def test_after_a_503_another_gateway_is_tried(fake: Fake) -> None:
     with Fake(beside=fake) as other:
         fake.fail("GET", "refuse", times=1000)
         over = transport(fake.url, other.url)
@@ -117,7 +117,7 @@ def test_silence_is_borne_only_so_long() -> None:
         transport(address, patience_s=HURRIED_S).request("GET", "/v1/jobs")
     said = str(problem.value)
     assert said.startswith(f"cannot reach {address}: connection refused; start the service with ")
-    assert said.endswith(f"./cauce serve --dir FOLDER --port {port}, or name another address with --gateway")
+    assert said.endswith(f"./cauce serve --dir FOLDER --port {port}, or give another address with --gateway")
 
 
 def test_of_several_gateways_all_are_named() -> None:
@@ -159,7 +159,7 @@ def test_a_lost_connection_is_reported_once_by_many_threads() -> None:
     assert len(told) == 1
 
 
-def test_a_host_name_that_does_not_exist_is_not_asked_again() -> None:
+def test_an_unknown_host_name_is_not_retried() -> None:
     with pytest.raises(Unreachable, match=r"host name nowhere\.invalid cannot be resolved; check the spelling"):
         transport("http://nowhere.invalid:8080", patience_s=3600).request("GET", "/v1/jobs")
 
@@ -202,9 +202,9 @@ def test_another_web_server_is_named_as_one(status: bytes) -> None:
         transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
     said = str(problem.value)
     assert said.startswith(
-        f"http://{address} answered GET /v1/jobs with status {int(status[:3])} and text/html, and not"
+        f"http://{address} answered GET /v1/jobs with status {int(status[:3])} and text/html, unlike"
     )
-    assert "another server than Cauce listens there" in said
+    assert "a server other than Cauce listens there" in said
 
 
 def test_json_of_another_server_is_named_as_such() -> None:
@@ -212,23 +212,23 @@ def test_json_of_another_server_is_named_as_such() -> None:
     reply = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with speaking(reply) as address, Service(f"http://{address}") as service:
         for ask in (service.jobs, service.job("j").status, service.job("j").why):
-            with pytest.raises(Unreachable, match="another server than Cauce"):
+            with pytest.raises(Unreachable, match="a server other than Cauce"):
                 ask()
 
 
 def test_a_server_that_does_not_speak_http_is_named_as_one() -> None:
     with speaking(b"SSH-2.0-OpenSSH_9.6\r\n") as address, pytest.raises(Unreachable) as problem:
         transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
-    assert f"cannot reach http://{address}: the server does not speak HTTP; another server than" in str(problem.value)
+    assert f"cannot reach http://{address}: the server does not speak HTTP; a server other than" in str(problem.value)
 
 
-def test_https_to_a_server_of_http_is_told(fake: Fake) -> None:
+def test_https_to_an_http_server_is_reported(fake: Fake) -> None:
     secure = fake.url.replace("http://", "https://")
     with pytest.raises(Unreachable, match=f"does not speak https; write the address as {fake.url}$"):
         transport(secure, patience_s=3600).request("GET", "/v1/jobs")
 
 
-def test_http_to_a_server_of_https_is_told(tmp_path: Path) -> None:
+def test_http_to_an_https_server_is_reported(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     command += ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)]
@@ -249,13 +249,13 @@ def test_http_to_a_server_of_https_is_told(tmp_path: Path) -> None:
         server.server_close()
 
 
-def test_a_server_that_stays_silent_is_told() -> None:
+def test_a_response_timeout_is_reported() -> None:
     hurried = ConnectionSettings(patience_s=0, answer_s=0.2, on_connection=None)
-    with speaking(b"", silent=True) as address, pytest.raises(Unreachable, match="connected, but no answer came"):
+    with speaking(b"", silent=True) as address, pytest.raises(Unreachable, match="connected, but no response before"):
         Transport([f"http://{address}"], hurried).request("GET", "/v1/jobs")
 
 
-def test_a_host_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A listener whose backlog is full, so that the kernel drops what comes after."""
     monkeypatch.setattr("cauce.client.transport.CONNECT_S", 0.2)
     with socket.socket() as server, contextlib.ExitStack() as waiting:
@@ -266,24 +266,24 @@ def test_a_host_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) ->
             early = waiting.enter_context(socket.socket())
             early.setblocking(False)
             early.connect_ex(address)
-        with pytest.raises(Unreachable, match="the host does not answer; see that the service runs there"):
+        with pytest.raises(Unreachable, match="the host does not answer; check that the service is running there"):
             transport(f"http://127.0.0.1:{address[1]}", patience_s=0).request("GET", "/v1/jobs")
 
 
 @pytest.mark.parametrize("token", ["a b", "a\nb", "ñ"])
-def test_a_token_that_cannot_be_sent_is_wrong_usage(token: str) -> None:
-    with pytest.raises(UsageError, match="the token holds characters"):
+def test_a_token_with_invalid_characters_is_a_usage_error(token: str) -> None:
+    with pytest.raises(UsageError, match="the token contains invalid characters"):
         transport("http://127.0.0.1:1", token=token)
 
 
-def test_what_a_gateway_says_again_and_again_is_what_the_caller_hears(fake: Fake) -> None:
+def test_a_repeated_error_of_the_gateway_is_raised(fake: Fake) -> None:
     fake.fail("PUT", "refuse", times=1000, status=429, code="too-many-jobs")
     with pytest.raises(Refused) as refusal:
         transport(fake.url, patience_s=HURRIED_S).request("PUT", "/v1/jobs/x", b"{}")
     assert refusal.value.code == "too-many-jobs"
 
 
-def test_patience_begins_anew_with_every_success(fake: Fake) -> None:
+def test_the_retry_deadline_restarts_after_every_success(fake: Fake) -> None:
     over = transport(fake.url, patience_s=1.0)
     stop = threading.Event()
 
@@ -301,7 +301,7 @@ def test_patience_begins_anew_with_every_success(fake: Fake) -> None:
         helper.join()
 
 
-def test_a_caller_who_gives_up_is_not_kept(fake: Fake) -> None:
+def test_a_stopped_request_is_not_retried(fake: Fake) -> None:
     fake.fail("GET", "refuse", times=1000, status=429, retry_after="60")
     stop = threading.Event()
     threading.Timer(0.1, stop.set).start()
@@ -309,7 +309,7 @@ def test_a_caller_who_gives_up_is_not_kept(fake: Fake) -> None:
         transport(fake.url, patience_s=1000).request("GET", "/v1/jobs/j", stop=stop)
 
 
-def test_a_download_that_broke_is_begun_anew(fake: Fake) -> None:
+def test_an_interrupted_download_is_restarted(fake: Fake) -> None:
     fake.jobs["j"].answers["q1"] = [[number, "x" * 50] for number in range(5000)]
     fake.fail("GET .*results", "torn", times=2)
     into = io.BytesIO()
@@ -325,7 +325,7 @@ def test_a_download_that_is_refused_writes_nothing(fake: Fake) -> None:
     assert into.getvalue() == b""
 
 
-def test_events_that_break_off_are_told(fake: Fake) -> None:
+def test_an_interrupted_event_stream_is_reported(fake: Fake) -> None:
     fake.fail("GET .*events", "torn")
     with pytest.raises(Broken):
         list(transport(fake.url).events("/v1/jobs/j/events"))
@@ -342,7 +342,7 @@ def test_the_token_travels_with_every_request(fake: Fake) -> None:
     assert "other" not in str(refusal.value)
 
 
-def test_connections_are_kept(fake: Fake) -> None:
+def test_connections_are_reused(fake: Fake) -> None:
     over = transport(fake.url)
     for _ in range(5):
         over.request("GET", "/v1/jobs/j")
@@ -350,13 +350,13 @@ def test_connections_are_kept(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("address", ["ftp://a", "http://", "http://a/b", "http://a?x=1", "http://u:p@a", "http://a:b"])
-def test_an_address_that_is_none_is_a_wrong_request(address: str) -> None:
-    with pytest.raises(UsageError, match="is no address of a gateway"):
+def test_an_invalid_address_is_a_usage_error(address: str) -> None:
+    with pytest.raises(UsageError, match="invalid gateway address"):
         Transport([address])
 
 
-def test_no_address_at_all_is_a_wrong_request() -> None:
-    with pytest.raises(UsageError, match="no gateway was named"):
+def test_a_missing_address_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="no gateway given"):
         Transport([])
 
 

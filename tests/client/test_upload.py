@@ -22,8 +22,8 @@ import pytest
 
 from cauce.client import Sent, Service
 from cauce.client.settings import Settings
-from cauce.datasets.synth import generate
 from cauce.errors import InputDiffers, JobFailed, Refused, Unreachable, WrongColumns
+from cauce.lab.generators import generate
 from tests.client.fake import Fake, Table
 
 SMALL = Settings(part_bytes=4096)
@@ -83,7 +83,7 @@ def test_progress_counts_every_byte_of_the_files_and_ends_with_all(fake: Fake, b
         assert last[table].parts == last[table].sent == len(fake.jobs["j"].tables[table].parts)
 
 
-def test_a_new_job_is_not_asked_what_it_holds(fake: Fake, books: Path) -> None:
+def test_the_stored_parts_of_a_new_job_are_not_requested(fake: Fake, books: Path) -> None:
     submit(fake, books)
     assert fake.count("GET") == fake.count("HEAD") == 0
 
@@ -98,7 +98,7 @@ def test_faults_on_the_way_change_nothing(fake: Fake, books: Path, what: str) ->
     assert all(fault.times == 0 for fault in fake.faults)
 
 
-def test_a_part_whose_answer_was_lost_is_sent_again_and_held_once(fake: Fake, books: Path) -> None:
+def test_a_part_whose_response_was_lost_is_resent_and_stored_once(fake: Fake, books: Path) -> None:
     fake.fail("PUT .*parts/2$", "forget")
     submit(fake, books)
     assert fake.count("PUT .*reviews/parts/2$") + fake.count("PUT .*books/parts/2$") == 3
@@ -134,7 +134,7 @@ def broken_off(fake: Fake, books: Path, after: int) -> int:
     return len(fake.jobs["j"].tables["reviews"].parts)
 
 
-def test_going_on_sends_only_what_is_missing(fake: Fake, books: Path) -> None:
+def test_resuming_sends_only_missing_parts(fake: Fake, books: Path) -> None:
     there = broken_off(fake, books, 4)
     assert there == 4
     last = {each.table: each for each in submit(fake, books)}
@@ -228,7 +228,7 @@ def test_one_changed_byte_is_named_by_file_and_range(fake: Fake, copy: Path, end
     assert found is not None
     first, last = (int(group.replace(",", "")) for group in found.groups())
     assert first <= at < last
-    assert "but other ones" in str(problem.value)
+    assert "other content of the same size" in str(problem.value)
 
 
 def test_a_longer_or_shorter_file_is_refused(fake: Fake, copy: Path) -> None:
@@ -317,20 +317,21 @@ def test_a_receipt_without_digest_is_compared_by_the_gateway(
 ) -> None:
     """As an older gateway has written it."""
     submit(fake, copy)
-    monkeypatch.setattr("tests.client.fake._receipt", lambda seq, part: {"part": seq})
+    without = {"bytes": 0, "content": "", "size": 0, "form": "", "file": "", "first_line": 0, "columns": ""}
+    monkeypatch.setattr("tests.client.fake._receipt", lambda seq, part: {"part": seq, **without})
     submit(fake, copy)
     changed(copy / "Books_rating.csv", -2 + (copy / "Books_rating.csv").stat().st_size, b"X")
     with pytest.raises(InputDiffers, match="it is part-differs"):
         submit(fake, copy)
 
 
-def test_other_content_of_a_part_is_noticed(fake: Fake, books: Path) -> None:
+def test_different_content_of_a_part_is_detected(fake: Fake, books: Path) -> None:
     fake.fail("PUT .*parts/1$", "refuse", status=409, code="part-differs")
     with pytest.raises(InputDiffers, match=r"\(part 1\): it is part-differs\. Send these files under another job id"):
         submit(fake, books)
 
 
-def test_a_part_that_is_refused_ends_the_upload_at_once(fake: Fake, books: Path) -> None:
+def test_a_rejected_part_aborts_the_upload(fake: Fake, books: Path) -> None:
     fake.fail("PUT .*reviews/parts/1$", "refuse", status=413, code="part-too-large")
     started = time.monotonic()
     with pytest.raises(Refused) as refusal:
@@ -340,7 +341,7 @@ def test_a_part_that_is_refused_ends_the_upload_at_once(fake: Fake, books: Path)
     assert fake.jobs["j"].tables["reviews"].complete is None
 
 
-def test_a_job_that_was_cancelled_meanwhile_says_so(fake: Fake, books: Path) -> None:
+def test_a_concurrently_cancelled_job_is_reported_as_cancelled(fake: Fake, books: Path) -> None:
     fake.fail("PUT .*parts/3$", "refuse", status=409, code="job-over")
     watcher = threading.Thread(target=_cancel_when_there, args=(fake,))
     watcher.start()
@@ -355,7 +356,7 @@ def _cancel_when_there(fake: Fake) -> None:
     fake.jobs["j"].state = "cancelled"
 
 
-def test_a_service_that_goes_away_is_told_in_time(books: Path) -> None:
+def test_a_service_that_becomes_unreachable_is_reported_before_the_deadline(books: Path) -> None:
     with Fake() as fake:
         fake.fail("PUT .*parts", "drop", times=9999)
         with pytest.raises(Unreachable):
@@ -390,7 +391,7 @@ def test_compressed_files_are_sent_as_the_same_parts(fake: Fake, books: Path, tm
     }
 
 
-def test_with_zstd_the_bodies_are_compressed_and_hold_the_same(fake: Fake, books: Path) -> None:
+def test_bodies_compressed_with_zstd_have_the_same_content(fake: Fake, books: Path) -> None:
     submit(fake, books, Settings("zstd", 4096))
     for table, file in {"books": "books_data.csv", "reviews": "Books_rating.csv"}.items():
         parts = fake.jobs["j"].tables[table].parts

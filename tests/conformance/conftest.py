@@ -18,7 +18,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 def make_world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     if request.param == "rabbitmq":
-        # Asked for only here: without RabbitMQ the other fabrics are tested all the same.
+        # Requested here only: without RabbitMQ the other fabrics are still tested.
         return RabbitWorld(request.getfixturevalue("broker").address)
     return MemoryWorld(tmp_path) if request.param == "memory" else FilesWorld(tmp_path)
 

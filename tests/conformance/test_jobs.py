@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from cauce.fabric.contract import Fabric
+import pytest
+
+from cauce.errors import JobGone
+from cauce.fabric.contract import START, Fabric
+from cauce.fabric.names import service_log_name
 from tests.conformance.worlds import World, data, drain, jobs_seen_by, names, took
 
 
@@ -11,7 +15,7 @@ def test_a_created_job_is_seen_by_all(one: Fabric, other: Fabric) -> None:
     assert other.manifest("j") == b"manifest"
 
 
-def test_the_first_manifest_stands(one: Fabric, other: Fabric) -> None:
+def test_the_first_manifest_wins(one: Fabric, other: Fabric) -> None:
     assert other.create_job("j", b"another") == b"manifest"
     assert one.manifest("j") == b"manifest"
     assert one.jobs() == ["j"]
@@ -33,10 +37,9 @@ def test_jobs_are_listed_by_age(world: World) -> None:
 
 def test_an_unknown_job_is_no_error(one: Fabric) -> None:
     assert one.manifest("unknown") is None
-    assert one.read("unknown", "log", {}, 100).records == []
-    assert one.take("unknown", "queue") is None
-    one.append("unknown", "log", data(0, 1))
-    one.offer("unknown", "queue", ["task"])
+    assert one.read("unknown", "log", START, 100).records == []
+    assert one.acquire("unknown", "queue") is None
+    one.enqueue("unknown", "queue", ["task"])
     one.delete_job("unknown")
     assert one.jobs() == ["j"]
 
@@ -58,52 +61,75 @@ def test_deleting_one_job_leaves_the_others(one: Fabric, other: Fabric) -> None:
     assert names(drain(other, "j2", "log")[0]) == [(0, 1)]
 
 
-def test_a_reader_of_a_deleted_job_finds_nothing_more(one: Fabric, other: Fabric) -> None:
+def test_a_read_of_a_deleted_job_is_empty(one: Fabric, other: Fabric) -> None:
     one.append("j", "log", data(0, 1, 2, 3))
-    other.catch_up("j", "log")
-    position = other.read("j", "log", {}, 1).position
+    other.read_barrier("j", "log")
+    position = other.read("j", "log", START, 1).position
     assert position
     one.delete_job("j")
-    other.catch_up()
+    other.read_barrier()
     assert other.read("j", "log", position, 100).records == []
     assert other.read("j", "log", position, 100).position == position
 
 
-def test_what_is_appended_to_a_deleted_job_goes_nowhere(one: Fabric, other: Fabric) -> None:
+def test_an_append_to_a_job_that_does_not_exist_is_refused(one: Fabric, other: Fabric) -> None:
+    with pytest.raises(JobGone, match="job unknown does not exist"):
+        one.append("unknown", "log", data(0, 1))
+    assert one.jobs() == ["j"]
+
+
+def test_an_append_to_a_deleted_job_is_refused_and_shows_the_deletion(one: Fabric, other: Fabric) -> None:
     other.append("j", "log", data(0, 1))
     one.delete_job("j")
-    other.append("j", "log", data(0, 2))
-    other.append("j", "new", data(0, 2))
-    assert one.jobs() == []
+    for log in ("log", "new"):
+        with pytest.raises(JobGone):
+            other.append("j", log, data(0, 2))
+    with pytest.raises(JobGone):
+        other.append_all("j", [("log", data(0, 2)), ("new", data(0, 2))])
+    assert other.manifest("j") is None
+    assert one.jobs() == other.jobs() == []
     assert drain(one, "j", "log")[0] == []
 
 
-def test_leases_of_a_deleted_job_end_quietly(one: Fabric, other: Fabric) -> None:
-    one.offer("j", "q", ["a", "b", "c"])
+def test_leases_of_a_deleted_job_end_without_an_error(one: Fabric, other: Fabric) -> None:
+    one.enqueue("j", "q", ["a", "b", "c"])
     first, second = took(other), took(other)
     one.delete_job("j")
-    assert other.take("j", "q") is None
-    first.done()
-    second.give_back()
-    other.offer("j", "q", ["d"])
-    assert other.take("j", "q") is None
+    assert other.acquire("j", "q") is None
+    first.complete()
+    second.release()
+    other.enqueue("j", "q", ["d"])
+    assert other.acquire("j", "q") is None
     assert one.jobs() == []
 
 
 def test_a_job_created_again_begins_empty(one: Fabric, other: Fabric) -> None:
-    one.offer("j", "q", ["a"])
+    one.enqueue("j", "q", ["a"])
     other.append("j", "log", data(0, 1))
-    took(other).done()
+    took(other).complete()
     one.delete_job("j")
     assert one.create_job("j", b"second") == b"second"
-    other.catch_up()
+    other.read_barrier()
     assert other.manifest("j") == b"second"
     assert drain(other, "j", "log")[0] == []
-    assert other.take("j", "q") is None
-    one.offer("j", "q", ["a"])
-    assert took(other).attempt == 1
+    assert other.acquire("j", "q") is None
+    one.enqueue("j", "q", ["a"])
+    assert took(other).task == "a"
     other.append("j", "log", data(0, 2))
     assert names(drain(one, "j", "log")[0]) == [(0, 2)]
+
+
+def test_logs_of_the_service_are_not_among_the_jobs(one: Fabric, other: Fabric) -> None:
+    names_of_logs = [service_log_name("events", 20_000), service_log_name("cluster")]
+    for name in names_of_logs:
+        one.create_job(name, b"{}")
+        one.append(name, "log", data(0, 1))
+    assert jobs_seen_by(other) == ["j"]
+    assert other.service_logs() == names_of_logs
+    assert names(drain(other, names_of_logs[0], "log")[0]) == [(0, 1)]
+    one.delete_job(names_of_logs[0])
+    other.read_barrier()
+    assert other.service_logs() == names_of_logs[1:]
 
 
 def test_trimming_leaves_the_named_logs(one: Fabric, other: Fabric) -> None:
@@ -119,7 +145,7 @@ def test_trimming_leaves_the_named_logs(one: Fabric, other: Fabric) -> None:
     assert other.read("j", "gone", position, 100).position == position
 
 
-def test_a_trimmed_job_goes_on_with_the_logs_it_has(one: Fabric, other: Fabric) -> None:
+def test_kept_logs_of_a_trimmed_job_accept_appends(one: Fabric, other: Fabric) -> None:
     one.append("j", "kept", data(0, 1))
     other.append("j", "kept", data(1, 1))
     _, position = drain(other, "j", "kept")
@@ -131,33 +157,33 @@ def test_a_trimmed_job_goes_on_with_the_logs_it_has(one: Fabric, other: Fabric) 
     assert names(drain(one, "j", "new")[0]) == [(0, 2), (1, 2)]
 
 
-def test_nothing_brings_back_what_was_trimmed(one: Fabric, other: Fabric, world: World) -> None:
+def test_trimmed_logs_are_never_recreated(one: Fabric, other: Fabric, world: World) -> None:
     one.append("j", "gone", data(0, 1))
     other.append("j", "gone", data(1, 1))
     one.trim("j", [])
     for fabric in (one, other, world.process()):
         fabric.append("j", "gone", data(0, 2))
         fabric.append("j", "new", data(0, 2))
-        fabric.offer("j", "q", ["a"])
+        fabric.enqueue("j", "q", ["a"])
     for fabric in (one, other, world.process()):
         assert drain(fabric, "j", "gone")[0] == []
         assert drain(fabric, "j", "new")[0] == []
-        assert fabric.take("j", "q") is None
+        assert fabric.acquire("j", "q") is None
 
 
-def test_leases_of_a_trimmed_job_end_quietly(one: Fabric, other: Fabric) -> None:
-    one.offer("j", "q", ["a", "b", "c"])
+def test_leases_of_a_trimmed_job_end_without_an_error(one: Fabric, other: Fabric) -> None:
+    one.enqueue("j", "q", ["a", "b", "c"])
     took(one)
     first, second = took(other), took(other)
-    assert other.take("j", "q") is None
+    assert other.acquire("j", "q") is None
     one.trim("j", [])
-    first.done()
-    second.give_back()
-    assert other.take("j", "q") is None
-    assert one.take("j", "q") is None
+    first.complete()
+    second.release()
+    assert other.acquire("j", "q") is None
+    assert one.acquire("j", "q") is None
 
 
-def test_trimming_again_or_what_is_not_there_does_no_harm(one: Fabric, other: Fabric) -> None:
+def test_trimming_is_idempotent_and_ignores_missing_logs(one: Fabric, other: Fabric) -> None:
     one.append("j", "kept", data(0, 1))
     for fabric in (one, other, one):
         fabric.trim("j", ["kept"])
@@ -174,6 +200,6 @@ def test_a_job_created_again_after_a_trim_is_whole(one: Fabric, other: Fabric) -
     one.delete_job("j")
     one.create_job("j", b"second")
     other.append("j", "log", data(0, 2))
-    one.offer("j", "q", ["a"])
+    one.enqueue("j", "q", ["a"])
     assert names(drain(one, "j", "log")[0]) == [(0, 2)]
     took(other)

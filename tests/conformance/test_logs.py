@@ -1,4 +1,4 @@
-"""Logs: what was confirmed is read by everybody, from any position, as often as they like."""
+"""Logs: every process can read confirmed records, from any position, any number of times."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import json
 
 import pytest
 
-from cauce.fabric.contract import Fabric, Position
-from cauce.wire.records import Kind, Record, record
+from cauce.fabric.contract import START, Fabric, Position
+from cauce.fabric.records import Kind, Record, record
 from tests.conformance.worlds import World, data, drain, names, read_on
 
 
 def test_records_come_back_as_they_were(one: Fabric, other: Fabric) -> None:
-    said = [
+    written = [
         record(Kind.DATA, 3, 7, b"body"),
         record(Kind.END, 0xFFFF_FFFF, 2**63, b""),
         record(Kind.SNAPSHOT, 0, 0, bytes(range(256)) * 50),
     ]
-    one.append("j", "log", said)
-    assert drain(other, "j", "log")[0] == said
+    one.append("j", "log", written)
+    assert drain(other, "j", "log")[0] == written
 
 
 def test_a_log_without_records_reads_as_empty(one: Fabric) -> None:
     one.append("j", "log", [])
-    batch = one.read("j", "log", {}, 100)
+    batch = one.read("j", "log", START, 100)
     assert list(batch.records) == []
-    assert batch.position == {}
+    assert batch.position == START
 
 
 def test_one_writer_is_read_in_its_order(one: Fabric, other: Fabric) -> None:
@@ -34,7 +34,7 @@ def test_one_writer_is_read_in_its_order(one: Fabric, other: Fabric) -> None:
     assert [each.seq for each in drain(other, "j", "log")[0]] == list(range(20))
 
 
-def test_reading_goes_on_behind_a_position(one: Fabric, other: Fabric) -> None:
+def test_a_read_continues_after_a_position(one: Fabric, other: Fabric) -> None:
     one.append("j", "log", data(0, 1, 2))
     _, position = drain(other, "j", "log")
     assert other.read("j", "log", position, 100).position == position
@@ -54,7 +54,7 @@ def test_logs_do_not_mix(one: Fabric) -> None:
 
 def test_several_writers_lose_nothing(one: Fabric, world: World) -> None:
     writers = [world.process() for _ in range(5)]
-    position: Position = {}
+    position: Position = START
     found = []
     for seq in range(10):
         for producer, writer in enumerate(writers):
@@ -65,7 +65,7 @@ def test_several_writers_lose_nothing(one: Fabric, world: World) -> None:
 
 
 def test_every_new_writer_is_seen_at_once(one: Fabric, world: World) -> None:
-    position: Position = {}
+    position: Position = START
     for producer in range(30):
         world.process().append("j", "log", data(producer, 0))
         found, position = drain(one, "j", "log", position)
@@ -76,8 +76,8 @@ def test_every_new_writer_is_seen_at_once(one: Fabric, world: World) -> None:
 def test_a_read_keeps_to_its_limit(one: Fabric, other: Fabric, limit_bytes: int) -> None:
     one.append("j", "log", data(0, *range(10), body=bytes(100)))
     other.append("j", "log", data(1, *range(10), body=bytes(30)))
-    one.catch_up("j", "log")
-    position: Position = {}
+    one.read_barrier("j", "log")
+    position: Position = START
     found: list[Record] = []
     while True:
         batch = one.read("j", "log", position, limit_bytes)
@@ -92,11 +92,11 @@ def test_a_read_keeps_to_its_limit(one: Fabric, other: Fabric, limit_bytes: int)
 
 def test_a_limit_with_room_for_many_gives_many(one: Fabric) -> None:
     one.append("j", "log", data(0, *range(100), body=bytes(10)))
-    assert len(one.read("j", "log", {}, 1 << 20).records) == 100
+    assert len(one.read("j", "log", START, 1 << 20).records) == 100
 
 
-def test_old_positions_give_the_same_set_again(one: Fabric, other: Fabric) -> None:
-    seen: list[Position] = [{}]
+def test_a_replay_from_an_old_position_returns_the_same_set(one: Fabric, other: Fabric) -> None:
+    seen: list[Position] = [START]
     for seq in range(6):
         (one if seq % 2 else other).append("j", "log", data(seq % 2, seq))
         seen.append(drain(one, "j", "log", seen[-1])[1])
@@ -106,22 +106,39 @@ def test_old_positions_give_the_same_set_again(one: Fabric, other: Fabric) -> No
         assert names(drain(other, "j", "log", position, limit_bytes=1)[0]) == expected
 
 
-def test_a_read_leaves_the_given_position_alone(one: Fabric) -> None:
+def test_positions_cover_and_merge_as_their_readers_have_read(one: Fabric, other: Fabric) -> None:
     one.append("j", "log", data(0, 1))
-    position: Position = {}
-    one.read("j", "log", position, 100)
-    assert position == {}
+    early = drain(one, "j", "log")[1]
+    other.append("j", "log", data(1, 1))
+    late = drain(one, "j", "log", early)[1]
+    assert late.covers(early)
+    assert early.covers(START)
+    assert not early.covers(late)
+    assert not START.covers(early)
+    assert early.merge(late) == late.merge(early) == late
+    assert early.merge(START) == early
+
+
+def test_a_rewound_position_returns_the_records_of_that_read_again(one: Fabric, other: Fabric) -> None:
+    one.append("j", "log", data(0, 1))
+    early = drain(one, "j", "log")[1]
+    other.append("j", "log", data(1, 1))
+    late = drain(one, "j", "log", early)[1]
+    one.append("j", "log", data(0, 2))
+    latest = drain(one, "j", "log", late)[1]
+    assert (1, 1) in names(drain(one, "j", "log", latest.rewind(early, late))[0])
+    assert (0, 1) in names(drain(one, "j", "log", latest.rewind(START, early))[0])
 
 
 def test_positions_survive_json_and_other_processes(one: Fabric, other: Fabric) -> None:
     one.append("j", "log", data(0, 1))
     other.append("j", "log", data(1, 1))
-    position = json.loads(json.dumps(drain(one, "j", "log")[1]))
+    position = Position.decode(json.loads(json.dumps(drain(one, "j", "log")[1].encode())))
     other.append("j", "log", data(1, 2))
     assert names(drain(other, "j", "log", position)[0]) == [(1, 2)]
 
 
-def test_what_a_closed_process_has_said_stays(one: Fabric, other: Fabric) -> None:
+def test_records_of_a_closed_process_stay(one: Fabric, other: Fabric) -> None:
     one.append("j", "log", data(0, 1))
     one.close()
     assert names(drain(other, "j", "log")[0]) == [(0, 1)]
@@ -135,15 +152,15 @@ def test_big_records_go_through_whole(one: Fabric, other: Fabric) -> None:
     assert found == [*data(0, 0), big, *data(0, 2)]
 
 
-def test_logs_of_a_shelf_are_read_each_by_itself(one: Fabric, other: Fabric) -> None:
+def test_logs_of_a_group_are_read_separately(one: Fabric, other: Fabric) -> None:
     for seq in range(5):
-        one.append("j", "shelf.a", data(0, seq))
-        other.append("j", "shelf.b", data(1, seq))
-        one.append("j", "shelf.a.b", data(2, seq))
+        one.append("j", "group.a", data(0, seq))
+        other.append("j", "group.b", data(1, seq))
+        one.append("j", "group.a.b", data(2, seq))
     for fabric in (one, other):
-        for producer, log in enumerate(("shelf.a", "shelf.b", "shelf.a.b")):
+        for producer, log in enumerate(("group.a", "group.b", "group.a.b")):
             assert names(drain(fabric, "j", log)[0]) == [(producer, seq) for seq in range(5)]
-    assert drain(other, "j", "shelf.c") == ([], {})
+    assert drain(other, "j", "group.c") == ([], START)
 
 
 def test_several_logs_are_appended_to_at_once(one: Fabric, other: Fabric) -> None:
@@ -155,8 +172,8 @@ def test_several_logs_are_appended_to_at_once(one: Fabric, other: Fabric) -> Non
     assert drain(other, "j", "s.c")[0] == []
 
 
-def test_one_sees_at_once_what_one_has_said_and_all_before_it(one: Fabric, other: Fabric) -> None:
-    position: Position = {}
+def test_a_process_reads_its_own_appends_and_all_before_them(one: Fabric, other: Fabric) -> None:
+    position: Position = START
     for seq in range(20):
         other.append("j", "log", data(1, seq))
         one.append("j", "log", data(0, seq))
@@ -164,32 +181,32 @@ def test_one_sees_at_once_what_one_has_said_and_all_before_it(one: Fabric, other
         assert names(found) == [(0, seq), (1, seq)]
 
 
-def test_catching_up_shows_what_others_have_said(one: Fabric, other: Fabric) -> None:
+def test_a_read_barrier_shows_appends_of_others(one: Fabric, other: Fabric) -> None:
     for seq in range(20):
         one.append("j", "log", data(0, seq))
-        other.catch_up("j", "log")
-        assert other.read("j", "log", {}, 1 << 20).records
-    other.catch_up("j", "never-written")
-    other.catch_up("unknown", "log")
-    other.catch_up("j")
-    assert other.read("j", "never-written", {}, 100).position == {}
+        other.read_barrier("j", "log")
+        assert other.read("j", "log", START, 1 << 20).records
+    other.read_barrier("j", "never-written")
+    other.read_barrier("unknown", "log")
+    other.read_barrier("j")
+    assert other.read("j", "never-written", START, 100).position == START
 
 
-def test_catching_up_with_several_logs_at_once(one: Fabric, other: Fabric) -> None:
-    logs = ("shelf.a", "shelf.b", "alone", "shelf.never-written", "never-written")
+def test_a_read_barrier_covers_several_logs(one: Fabric, other: Fabric) -> None:
+    logs = ("group.a", "group.b", "alone", "group.never-written", "never-written")
     for seq in range(20):
-        for log in ("alone", "shelf.b", "shelf.a"):
+        for log in ("alone", "group.b", "group.a"):
             one.append("j", log, data(0, seq))
-        other.catch_up("j", *logs)
-        for log in ("shelf.b", "alone", "shelf.a"):
-            assert len(read_on(other, "j", log, {})[0]) == seq + 1, log
+        other.read_barrier("j", *logs)
+        for log in ("group.b", "alone", "group.a"):
+            assert len(read_on(other, "j", log, START)[0]) == seq + 1, log
 
 
-def test_what_was_read_once_can_be_read_again(one: Fabric, other: Fabric) -> None:
-    """From any position that was given out, at once and without catching up."""
+def test_records_can_be_replayed(one: Fabric, other: Fabric) -> None:
+    """From any earlier position, without a read barrier."""
     one.append("j", "log", data(0, *range(10)))
-    seen: list[Position] = [{}]
-    other.catch_up("j", "log")
+    seen: list[Position] = [START]
+    other.read_barrier("j", "log")
     while (batch := other.read("j", "log", seen[-1], 1)).position != seen[-1]:
         seen.append(batch.position)
     assert len(seen) == 11

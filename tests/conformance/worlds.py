@@ -1,4 +1,4 @@
-"""The fabrics under test, each as a world of several processes that share what outlives them."""
+"""The fabrics under test: each world simulates several processes on one store."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from typing import Protocol
 
 import pytest
 
-from cauce.fabric.address import open_fabric
-from cauce.fabric.contract import Fabric, Lease, Position
-from cauce.fabric.files import FilesFabric
+from cauce.fabric.contract import START, Fabric, Lease, Position
+from cauce.fabric.factory import open_fabric
+from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
-from cauce.wire.records import Kind, Record, record
-from tests.fabric.children import Child, take, take_surely
+from cauce.fabric.records import Kind, Record, record
+from tests.fabric.children import Child, take, take_with_retry
 from tests.fabric.rabbit import in_own_namespace, remove_namespace
 
 
 class World(Protocol):
     def process(self) -> Fabric:
-        """One more process's view of the same fabric."""
+        """Opens the fabric as one more process."""
 
-    def die_holding(self, job: str, queue: str) -> tuple[str, int]:
-        """A process takes a lease and is dead, without a last word, when this returns the task and the attempt."""
+    def child(self) -> Child | None:
+        """A real child process with its own fabric; None if the store is in the memory of this process."""
+
+    def die_holding(self, job: str, queue: str) -> str:
+        """A process acquires a lease and crashes; returns the task."""
 
     def close(self) -> None: ...
 
@@ -34,13 +37,16 @@ class MemoryWorld:
     def process(self) -> Fabric:
         return MemoryFabric(self._store)
 
-    def die_holding(self, job: str, queue: str) -> tuple[str, int]:
+    def child(self) -> Child | None:
+        return None
+
+    def die_holding(self, job: str, queue: str) -> str:
         holder = MemoryFabric(self._store)
-        lease = holder.take(job, queue)
+        lease = holder.acquire(job, queue)
         assert lease is not None
-        assert self.process().take(job, queue) is None
+        assert self.process().acquire(job, queue) is None
         self._store.release(holder)
-        return lease.task, lease.attempt
+        return lease.task
 
     def close(self) -> None:
         pass
@@ -55,11 +61,14 @@ class FilesWorld:
         self._fabrics.append(FilesFabric(self._root))
         return self._fabrics[-1]
 
-    def die_holding(self, job: str, queue: str) -> tuple[str, int]:
+    def child(self) -> Child:
+        return Child(self._root)
+
+    def die_holding(self, job: str, queue: str) -> str:
         child = Child(self._root)
         taken = child.ask(take, job, queue)
         assert taken is not None
-        assert self.process().take(job, queue) is None
+        assert self.process().acquire(job, queue) is None
         child.kill()
         return taken
 
@@ -69,7 +78,7 @@ class FilesWorld:
 
 
 class RabbitWorld:
-    """A namespace of its own on a broker that other tests use as well."""
+    """A private namespace on a shared broker."""
 
     def __init__(self, broker: str) -> None:
         self._address = in_own_namespace(broker)
@@ -79,10 +88,13 @@ class RabbitWorld:
         self._fabrics.append(open_fabric(self._address))
         return self._fabrics[-1]
 
-    def die_holding(self, job: str, queue: str) -> tuple[str, int]:
+    def child(self) -> Child:
+        return Child(self._address)
+
+    def die_holding(self, job: str, queue: str) -> str:
         child = Child(self._address)
-        taken = child.ask(take_surely, job, queue)
-        assert self.process().take(job, queue) is None
+        taken = child.ask(take_with_retry, job, queue)
+        assert self.process().acquire(job, queue) is None
         child.kill()
         return taken
 
@@ -103,31 +115,31 @@ _PATIENCE_S = 20.0
 
 
 def took(fabric: Fabric, job: str = "j", queue: str = "q", patience_s: float = _PATIENCE_S) -> Lease:
-    """What one has offered or given back, another gets at once, or as soon as it has heard of it."""
+    """Acquires a lease; retries until it is visible to this process."""
     deadline = time.monotonic() + patience_s
-    while (lease := fabric.take(job, queue)) is None:
+    while (lease := fabric.acquire(job, queue)) is None:
         assert time.monotonic() < deadline, "nothing to take"
         time.sleep(0.002)
     return lease
 
 
 def jobs_seen_by(fabric: Fabric) -> list[str]:
-    fabric.catch_up()
+    fabric.read_barrier()
     return fabric.jobs()
 
 
 def drain(
     fabric: Fabric, job: str, log: str, position: Position | None = None, limit_bytes: int = 1 << 20
 ) -> tuple[list[Record], Position]:
-    """All there is from a position on, and the position behind it."""
-    fabric.catch_up(job, log)
-    return read_on(fabric, job, log, position or {}, limit_bytes)
+    """All records after a position, and the position after them, behind a read barrier."""
+    fabric.read_barrier(job, log)
+    return read_on(fabric, job, log, position or START, limit_bytes)
 
 
 def read_on(
     fabric: Fabric, job: str, log: str, at: Position, limit_bytes: int = 1 << 20
 ) -> tuple[list[Record], Position]:
-    """The same, as far as it is seen already."""
+    """Like `drain`, without the read barrier."""
     found: list[Record] = []
     while True:
         batch = fabric.read(job, log, at, limit_bytes)

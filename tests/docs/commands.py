@@ -17,19 +17,20 @@ from tests.docs.pages import ROOT, Block
 NOT_RUN = {
     r"^\./test\b": "it is what runs this test",
     r"^\./cauce bench\b|-m bench\.": "measures gigabytes for minutes, and installs the programs it compares with",
-    r"^\./cauce demo --serve": "goes on until Ctrl-C; tests/cli/test_demo_service.py runs what it does",
+    r"^\./cauce demo --serve": "goes on until Ctrl-C; tests/cli/lab/test_demo_service.py runs what it does",
     r"--schedules 100000": "plays for most of an hour; tests/simulation plays some of it",
     r"\./cauce chaos run ": "takes minutes where the machine is busy; tests/chaos/test_real_kills.py does the like",
-    r"\./cauce chaos service ": "goes on for minutes; tests/cli/test_chaos_service.py runs it briefly",
+    r"\./cauce chaos service ": "goes on for minutes; tests/cli/lab/test_chaos_service.py runs it briefly",
     r"^\./cauce (top|events --follow)\b": "goes on until Ctrl-C",
     r"^docker ": "starts containers",
+    r"out/audit": "asks a service on the network for vulnerabilities",
     r"10\.0\.0\.\d|/var/lib/cauce": "speaks of other machines",
 }
 
 RUN_ELSEWHERE = {("docs/tutorial.md", "./cauce demo"): "the README runs it"}
-"""Lines of pages that need no second run."""
+"""Lines of pages that another test already runs."""
 
-OTHERS = ("docker",)
+OTHERS = ("docker", "python3", "out/audit/bin/pip-audit")
 """Programs that are not ours, in lines that are not run."""
 
 SMALLER = {
@@ -38,16 +39,16 @@ SMALLER = {
     "--schedules 1000": "--schedules 10",
     "--dir out/nodes --nodes 3": "--dir out/nodes --nodes 1",
 }
-"""What a reader may wait for and a test need not."""
+"""Replacements that make commands faster for the tests."""
 
 PORTS = ("8080", "8081", "8082", "7701", "7702")
-"""Of which others may be taken on this machine: each is replaced by one that is free."""
+"""Ports that may be in use on this machine: each is replaced by a free one."""
 
 _BENCH = re.compile(r"\.venv/bin/python -m bench\.(\w+)(.*)")
 
 
 def lines_of(block: Block) -> list[str]:
-    """Its lines; those that go on in the next one are put together."""
+    """Its lines, with continuation lines joined."""
     return block.code.replace("\\\n", " ").splitlines()
 
 
@@ -57,13 +58,13 @@ def why_not_run(block: Block, line: str) -> str | None:
 
 
 def script_of(block: Block) -> str:
-    """What is run of a block."""
+    """The lines of a block that are run."""
     kept = [line for line in lines_of(block) if why_not_run(block, line) is None]
     return "\n".join(kept) + "\n" if any(kept) else ""
 
 
 def check(line: str) -> None:
-    """Raises an AssertionError, or ends as our command line does, where a line cannot be read."""
+    """Raises an AssertionError, or exits as our command line does, if a line cannot be parsed."""
     readable = False
     for arguments in calls(line):
         readable = True
@@ -82,7 +83,7 @@ def check(line: str) -> None:
 
 def calls(line: str) -> Iterator[list[str]]:
     """The arguments of each `./cauce` in a line."""
-    # What a variable holds is not known here; a number is what most take.
+    # The value of a variable is not known here; most options accept a number.
     words = shlex.shlex(re.sub(r"\$\w+", "1", line), posix=True, punctuation_chars=True)
     words.whitespace_split = True
     arguments: list[str] | None = None
@@ -111,7 +112,7 @@ def _check_program(path: Path, rest: str) -> None:
 
 
 def _check_test(arguments: list[str]) -> None:
-    """`quick`, `soak`, or what pytest takes: paths that exist, and after -k words that stand in the files."""
+    """`quick`, `soak`, or arguments of pytest: paths that exist, and after -k words that occur in the files."""
     paths: list[Path] = []
     following = iter(arguments)
     for each in following:

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what stands in them: blocks of code, words in backticks, links, headings."""
+"""The pages of the documentation and their parts: code blocks, inline code, links, headings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/decisions").glob("*.md")),
 ]
@@ -35,7 +36,7 @@ class Block:
 
     @property
     def is_shell(self) -> bool:
-        """Where no language is given, by how it begins: the others show what is printed."""
+        """If no language is given, it is guessed from the first line; other blocks show output."""
         return self.language == "sh" or (not self.language and _COMMAND.match(self.code) is not None)
 
     def __str__(self) -> str:
@@ -65,7 +66,7 @@ def prose(page: Path) -> str:
 
 
 def spans(page: Path) -> list[str]:
-    """What stands in backticks."""
+    """The inline code of a page."""
     return _SPAN.findall(prose(page))
 
 
@@ -75,7 +76,7 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names under which the headings of a page can be linked to."""
+    """The anchors of the headings of a page."""
     found: dict[str, int] = {}
     return {_numbered(slug, found) for heading in _HEADING.findall(prose(page)) for slug in [_slug(heading)]}
 
@@ -91,7 +92,7 @@ def _numbered(slug: str, found: dict[str, int]) -> str:
 
 
 def is_record(page: Path) -> bool:
-    """Whether a page tells of what was done once: its commands were true then."""
+    """Whether a page describes the past: its commands were valid then."""
     return page.parent.name == "decisions"
 
 

@@ -1,4 +1,4 @@
-"""Ratios in the README and in the comparison are those of docs/performance.md, row by row."""
+"""Ratios in the README and in the comparison equal those of docs/performance.md, row by row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = tuple[str, str]
 
 
 def rows(page: Path) -> dict[tuple[Row, int], set[str]]:
-    """The numbers of each row, by what it is about and by its place among those about the same."""
+    """The numbers of each row, by its subject and its index among rows of the same subject."""
     found: dict[tuple[Row, int], set[str]] = {}
     (table,) = TABLE.findall(text_of(page))
     for line in table.splitlines():
@@ -31,7 +31,7 @@ def rows(page: Path) -> dict[tuple[Row, int], set[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_ratios_are_those_that_were_measured(page: Path) -> None:
+def test_ratios_equal_the_measurements(page: Path) -> None:
     measured = rows(SOURCE)
     shown = rows(page)
     assert len(shown) >= 6

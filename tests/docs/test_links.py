@@ -1,4 +1,4 @@
-"""Every link within the project leads somewhere, and every file that a page names is there."""
+"""Every link within the project has a target, and every file that a page names exists."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.docs.pages import PAGES, ROOT, anchors, links, name_of, spans
 PACKAGE = ROOT / "src/cauce"
 LAYERS = tuple(sorted(each.name for each in PACKAGE.iterdir() if each.is_dir()))
 OURS = ("src", "tests", "docs", "bench", "scripts", "examples", ".ci")
-"""Folders of the project: whatever is named below one of them must be there."""
+"""Directories of the project: every path below them must exist."""
 ELSEWHERE = re.compile(r"^[a-z]+:")
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     assert [link for link in links(page) if not ELSEWHERE.match(link) and not leads(page, link)] == []
 
 
@@ -31,7 +31,7 @@ def leads(page: Path, link: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_files_that_are_named_are_there(page: Path) -> None:
+def test_named_files_exist(page: Path) -> None:
     assert [span for span in spans(page) if is_file_of_ours(span) and not is_there(span)] == []
 
 
@@ -49,7 +49,7 @@ def is_there(span: str) -> bool:
     return (ROOT / span).exists() or (PACKAGE / span).exists()
 
 
-def test_what_is_not_there_is_found() -> None:
+def test_missing_targets_are_detected() -> None:
     page = ROOT / "README.md"
     assert is_file_of_ours("tests/worker/test_gone.py")
     assert not is_there("tests/worker/test_gone.py")

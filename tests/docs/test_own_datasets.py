@@ -1,4 +1,4 @@
-"""Every piece of Python on the page about datasets of one's own runs, on the tables of the example."""
+"""Every Python block of docs/own-datasets.md runs on the tables of the example."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ PIECES = [block for block in blocks(PAGE) if block.language == "python"]
 
 @pytest.fixture(scope="module")
 def words() -> dict[str, object]:
-    """What the page says that every piece starts with, and the tables of the example."""
+    """The names that the page assumes in every block: its imports, and the tables of the example."""
     example = runpy.run_path(str(ROOT / "examples/my_shop.py"))
     tables = {name: value for name, value in example.items() if isinstance(value, Table)}
     return {"pl": pl, **{name: getattr(cauce.plan, name) for name in cauce.plan.__all__}, **tables}
 
 
 @pytest.mark.parametrize("block", PIECES, ids=str)
-def test_a_piece_of_python_runs(block: Block, words: dict[str, object], tmp_path: Path) -> None:
+def test_python_block_runs(block: Block, words: dict[str, object], tmp_path: Path) -> None:
     file = tmp_path / "piece.py"
-    # A star import brings too much for init_globals to tell what a piece made itself.
+    # With a star import, init_globals could not show which names a block defines itself.
     file.write_text(re.sub(r"^from cauce.plan import \*$", "", block.code, flags=re.MULTILINE))
     made = runpy.run_path(str(file), init_globals=words)
     if isinstance(dataset := made.get("dataset"), Dataset):

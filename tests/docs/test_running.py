@@ -1,4 +1,4 @@
-"""The commands of each page are run in their order, as they stand there, in a folder of their own."""
+"""Runs the commands of each page in their order, unchanged, in a separate directory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cauce.broker.nodes import existing
-from cauce.doctor.home import Home
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.lab.broker.nodes import existing
 from tests.brokers import require_rabbitmq
 from tests.docs.commands import PORTS, SMALLER, script_of
 from tests.docs.pages import PAGES, ROOT, Block, blocks, is_record, name_of
@@ -21,14 +21,14 @@ from tests.terminal.terminal import Session, Terminal
 
 LONGEST_S = 600
 PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md", "docs/python.md")
-"""Pages whose pieces of Python are programs."""
+"""Pages whose Python blocks are programs."""
 NAMED = re.compile(r"# ((?:\w+/)*\w+\.py)\n")
 LEAVES_NOTHING = ("README.md", "docs/tutorial.md")
 """Pages whose commands people run in their clone: they write into directories that git ignores."""
 
 
 def piece(block: Block) -> str:
-    """What a block adds to the script of its page. Python that begins with the name of a file is saved there."""
+    """The lines that a block adds to the script of its page. Python that begins with a file name is saved there."""
     if block.is_shell:
         return script_of(block)
     if block.language != "python" or block.page not in PYTHON_RUNS:
@@ -59,7 +59,7 @@ def adapted(script: str) -> str:
 
 
 def furnish(folder: Path) -> None:
-    """What a clone of the project has, as far as commands use it."""
+    """A copy of the project files that commands use."""
     (folder / "cauce").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cauce "$@"\n')
     (folder / "cauce").chmod(0o755)
     shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
@@ -75,7 +75,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def play(script: str, folder: Path) -> Session:
-    """Runs a script in a terminal to its end, or as long as it may take; nothing of it goes on after that."""
+    """Runs a script in a terminal until its end or a timeout. No process of it survives."""
     terminal = Terminal(["bash", "-euo", "pipefail", "-c", script], cwd=folder)
     try:
         return terminal.end(LONGEST_S)
@@ -85,9 +85,9 @@ def play(script: str, folder: Path) -> Session:
 
 
 def clear(folder: Path) -> None:
-    """Ends services and brokers that a page which failed has left: they outlive who started them."""
+    """Stops services and brokers that a failed page has left running."""
     for file in folder.rglob("cluster.json"):
-        if Home(file.parent).survivors():
+        if ServiceDir(file.parent).running_processes():
             end_service(file.parent)
     for file in folder.rglob("broker.json"):
         nodes = existing(file.parent)
@@ -97,7 +97,7 @@ def clear(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
-def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) -> None:
+def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
     script = adapted(script_of_page(page))
     if "broker start" in script:
         require_rabbitmq()
@@ -111,5 +111,5 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) ->
         assert git(tmp_path, "status", "--short") == ""
 
 
-def test_all_pages_that_show_commands_are_run() -> None:
+def test_all_pages_with_commands_are_run() -> None:
     assert {"README.md", "docs/tutorial.md", "docs/service.md"} <= {name_of(page) for page in WITH_COMMANDS}

@@ -1,4 +1,4 @@
-"""The page about the service tells of all that a client can do and meet. Its commands are run with those of the other
+"""docs/service.md covers all commands and error codes of a client. Its commands are run with those of the other
 pages."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def test_the_page_shows_every_command_of_the_client() -> None:
         assert f"./cauce {command}" in shown
 
 
-def test_the_page_knows_every_code_of_the_service() -> None:
-    """Those that stand in the gateway's source."""
+def test_page_lists_every_error_code_of_the_service() -> None:
+    """The error codes in the gateway's source."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/cauce/gateway").glob("*.py"))
     codes = set(re.findall(r'status, code = \d+, "([a-z-]+)"', source))
     codes |= set(re.findall(r'HttpError\(\s*\d+,\s*"([a-z-]+)"', source))

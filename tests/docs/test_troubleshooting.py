@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md is true: its commands run in a terminal and print what it shows."""
+"""The commands of docs/troubleshooting.md run in a terminal and print the output shown there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFRESH = "run .venv/bin/python -m tests.docs.troubleshooting --write, and read 
 BY_NAME = {case.name: case for case in CASES}
 
 
-def test_the_page_is_made_of_the_table_of_cases() -> None:
+def test_page_is_generated_from_the_cases() -> None:
     page = PAGE.read_text(encoding="utf-8")
     shown = recorded(page)
     assert list(shown) == [case.name for case in CASES], REFRESH
@@ -27,7 +27,7 @@ def test_every_recorded_output_has_the_essentials() -> None:
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
-def test_there_are_many_cases_with_names_of_their_own() -> None:
+def test_case_names_are_unique() -> None:
     assert len(CASES) >= 30
     assert len(BY_NAME) == len(CASES)
 
@@ -45,7 +45,7 @@ def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     assert differing == {}, REFRESH
 
 
-def test_a_bad_outcome_is_found() -> None:
+def test_wrong_output_is_detected() -> None:
     case = Case("x", "./cauce run x", 2, (r"\bx\b", "remedy"), "do it")
     good = "error [usage] x is wrong; the remedy"
     assert problems(case, Outcome(2, good)) == []

@@ -34,8 +34,9 @@ _SECTION = re.compile(r"^### (.+?)\n.*?^```\n\$ [^\n]*\n(.*?)```$", re.MULTILINE
 
 
 def run_all(where: World) -> dict[str, Outcome]:
-    """Every case that can run here, by name. Some at a time: one of them waits for half a minute."""
-    longest_first = sorted(filter(where.can_run, CASES), key=lambda case: "fabric amqp" not in case.command)
+    """Runs every case that can run here, several at a time: one of them waits for half a minute. Returns outcomes by
+    name."""
+    longest_first = sorted(filter(where.can_run, CASES), key=lambda case: "FABRIC=amqp" not in case.command)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = pool.map(where.run, longest_first)
         return {case.name: outcome for case, outcome in zip(longest_first, outcomes, strict=True)}
@@ -74,7 +75,7 @@ def _section(case: Case, output: str) -> str:
 
 
 def problems(case: Case, outcome: Outcome) -> list[str]:
-    """What is wrong with an outcome, whatever its exact words are."""
+    """Problems of an outcome, independent of its exact wording."""
     found = [] if outcome.code == case.code else [f"exit code {outcome.code}, expected {case.code}"]
     found += [f"prints {each!r}" for each in ("Traceback", "[internal]") if each in outcome.output]
     lines = [line for line in outcome.output.splitlines() if line.strip()]

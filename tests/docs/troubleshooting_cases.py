@@ -265,17 +265,17 @@ SERVICE = [
         "./cauce jobs --gateway {gateway}",
         2,
         (r"unauthorized", r"token"),
-        "Ask the operator for a token. It is made by `./cauce token create NAME --dir DIRECTORY`, and sent with "
-        "`--token` or `CAUCE_TOKEN`.",
+        "Ask the operator for a token. It is made by `./cauce token create NAME --dir DIRECTORY`, and sent in "
+        "`CAUCE_TOKEN`, or in the file that `CAUCE_TOKEN_FILE` names.",
         environment={"CAUCE_TOKEN": ""},
         hint="The service was started with `--require-token`, or listens on more than loopback.",
     ),
     Case(
         "A wrong token",
-        "./cauce jobs --gateway {gateway} --token cauce_mistyped",
+        "CAUCE_TOKEN=cauce_mistyped ./cauce jobs --gateway {gateway}",
         2,
         (r"unauthorized", r"token", r"operator"),
-        "Check `--token` and `CAUCE_TOKEN`. A token that was removed does not work any more: ask for another.",
+        "Check `CAUCE_TOKEN`. A token that was removed does not work any more: ask for another.",
     ),
     Case(
         "An unknown job",
@@ -328,14 +328,14 @@ SERVICE = [
 RABBITMQ = [
     Case(
         "A wrong address of RabbitMQ",
-        f"./cauce run {SHOP} --fabric localhost:5672",
+        f"CAUCE_FABRIC=localhost:5672 ./cauce run {SHOP}",
         2,
         (r"localhost:5672", r"amqp://user:password@host:port"),
         "Write the address as the message shows it. [operations.md](operations.md) describes the parts.",
     ),
     Case(
         "RabbitMQ does not run",
-        f"./cauce run {SHOP} --fabric amqp://guest:guest@127.0.0.1:{{dead_port}} --out waiting",
+        f"CAUCE_FABRIC=amqp://guest:guest@127.0.0.1:{{dead_port}} ./cauce run {SHOP} --out waiting",
         1,
         (r"127\.0\.0\.1:{dead_port}", r"Connection refused", r"start it"),
         "The command waits 30 s for the broker before it reports this. `./cauce broker start --dir DIRECTORY` starts "
@@ -346,8 +346,8 @@ RABBITMQ = [
         "./cauce broker start --dir nodes",
         2,
         (r"not installed", r"apt-get install rabbitmq-server"),
-        "Install it, or use the address of a RabbitMQ that runs elsewhere. Without `--fabric` nothing but Python is "
-        "needed.",
+        "Install it, or use the address of a RabbitMQ that runs elsewhere. Without `CAUCE_FABRIC` nothing but Python "
+        "is needed.",
         environment={"PATH": "/nonexistent"},
     ),
 ]

@@ -1,5 +1,4 @@
-"""A directory with everything that the commands of docs/troubleshooting.md meet, a service, and what runs commands in
-a terminal there."""
+"""The directory in which the commands of docs/troubleshooting.md run, a service, and a terminal to run them in."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from tests.terminal.terminal import ROOT, Terminal
 
 LONGEST_S = 240
 SHOWN = {"gateway": "http://127.0.0.1:8080", "port": "8080", "dead_port": "9999"}
-"""What the page shows in place of values that differ from run to run."""
+"""Replacements of values that differ between runs."""
 HOME = "/home/me"
 JOB_NAME = re.compile(r"\brun-[0-9a-f]{16}\b")
 BAR = "━━"
@@ -39,7 +38,7 @@ dataset = Dataset("unserved", (ratings,))
 @dataset.query(n=INTEGER)
 def rated() -> Relation:
     """How many"""
-    return ratings.agg(n=count("star"))
+    return ratings.agg(n=agg.count("star"))
 '''
 
 
@@ -58,7 +57,7 @@ class World:
         self._mounted = [each for each in (folder / "small", folder / "tiny") if _mount(each)]
 
     def can_run(self, case: Case) -> bool:
-        """A small disk needs the right to mount one."""
+        """Whether a small disk can be mounted here."""
         return not case.pending and (case.needs != SMALL_DISK or len(self._mounted) == 2)
 
     def run(self, case: Case) -> Outcome:
@@ -86,7 +85,7 @@ class World:
         return Terminal(arguments, width=100, cwd=self._directory(case), environment=environment)
 
     def _directory(self, case: Case) -> Path:
-        """The directory as one case sees it: what a command writes there is not seen by the others."""
+        """A private copy of the directory for one case."""
         own = self.folder.with_name("cases") / case.name.replace(" ", "-")
         if not own.exists():
             own.mkdir(parents=True)
@@ -109,12 +108,12 @@ class World:
         for name in ("gateway", "port", "dead_port"):
             text = text.replace(self.values[name], SHOWN[name])
         text = JOB_NAME.sub("run-0123456789abcdef", text)
-        # Progress bars are drawn as often as there is time.
+        # The number of progress bars drawn varies.
         return "\n".join(line.rstrip() for line in text.splitlines() if BAR not in line).strip("\n")
 
     def close(self) -> None:
         if (self.folder / "tiny/service").exists():
-            # Whatever of a service has started there in spite of all.
+            # Stops a service that was started there unexpectedly.
             end_service(self.folder / "tiny/service")
         for each in self._mounted:
             subprocess.run(["umount", "--lazy", str(each)], check=True)
@@ -142,7 +141,8 @@ def world(folder: Path) -> Iterator[World]:
 
 def furnish(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "cauce").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cauce "$@"\n')
+    program = f'#!/bin/sh\nexport CAUCE_PROGRAM="$0"\nexec {sys.executable} -P -m cauce "$@"\n'
+    (folder / "cauce").write_text(program)
     (folder / "cauce").chmod(0o755)
     shutil.copytree(ROOT / "examples", folder / "examples")
     _furnish_data(folder)
@@ -180,7 +180,7 @@ def _furnish_datasets(folder: Path) -> None:
         "unclosed.py": 'from cauce.plan import *\n\nratings = Table("ratings", "ratings.csv", {"stars": Decimal()})\n'
         'dataset = Dataset("shop", (ratings,)\n',
         "column.py": QUERY,
-        "unserved.py": QUERY.replace('count("star")', "count()"),
+        "unserved.py": QUERY.replace('agg.count("star")', "agg.count()"),
         "selfish.py": f'{shop}\n\nimport cauce\n\ncauce.run(dataset, "examples/my_shop")\n',
     }
     for name, text in datasets.items():

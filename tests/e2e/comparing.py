@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from cauce.api.formats import Format
 from cauce.datasets import load
+from cauce.runner.in_process import LocalRun, Settings
+from cauce.runner.sinks import Folder, Prepared, Silent, prepare, run_to_folder
 from cauce.scan.parts import PART_BYTES, Part
-from cauce.wire import Format
-from cauce.worker.job import Folder, Prepared, Silent, prepare, run_to_folder
-from cauce.worker.local import LocalRun, Settings
 from tests.oracle.api import answer
 
 DIFF_LINES = 40
@@ -26,7 +26,7 @@ Reorder = Callable[[Iterator[Part]], Iterable[Part]]
 
 @dataclass(frozen=True)
 class Way:
-    """How the same work is divided. No way may change a byte of the answers."""
+    """How the same work is split. No split may change a byte of the answers."""
 
     part_bytes: int = PART_BYTES
     partitions: int = 2
@@ -38,7 +38,7 @@ WHOLE = Way()
 
 
 def small(data: Path) -> Way:
-    """Parts of a few records, so that groups, ties and broken records meet the borders of parts."""
+    """Parts of a few records, so that groups, ties and malformed records span part boundaries."""
     largest = max(path.stat().st_size for path in data.rglob("*") if path.is_file())
     return Way(part_bytes=max(64, largest // SMALL_PARTS), partitions=3)
 
@@ -52,7 +52,7 @@ def run(
     way: Way = WHOLE,
     form: Format = "csv",
 ) -> dict[str, bytes]:
-    """The bytes of every file that a run leaves behind, by name without its ending."""
+    """The bytes of every file that a run writes, by name without suffix."""
     chosen = load(dataset)
     parameters = {parameter.name: sentiment for parameter in chosen.parameters}
     prepared = prepare(chosen, data, queries, parameters, way.partitions)
@@ -79,7 +79,7 @@ def compare(
     sentiment: str = "vader",
     ways: Iterable[Way] | None = None,
 ) -> dict[str, bytes]:
-    """Fails unless the answers and rejects are the oracle's in every way (whole and in small parts); returns them."""
+    """Fails unless the answers and rejects equal the oracle's with whole files and with small parts; returns them."""
     expected = answer(dataset, data, queries, sentiment)
     for way in (WHOLE, small(data)) if ways is None else ways:
         assert_same(run(dataset, data, queries, sentiment=sentiment, way=way), expected, f"{dataset}, {way}")
@@ -97,7 +97,7 @@ def assert_same(found: Mapping[str, bytes], expected: Mapping[str, bytes], about
 
 
 def _diff(name: str, found: bytes, expected: bytes) -> list[str]:
-    """Lines that differ, with what does not print shown as escapes."""
+    """Lines that differ, with non-printable characters escaped."""
     if found == expected:
         return []
     left, right = ([repr(line)[2:-1] for line in text.splitlines(keepends=True)] for text in (expected, found))

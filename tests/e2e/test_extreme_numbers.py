@@ -1,4 +1,4 @@
-"""Numbers at the edges of 64 bits and 38 digits: exact answers, and no query stops the others."""
+"""Numbers at the limits of 64 bits and 38 digits: exact answers, and no query affects the others."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_all_queries_of_coffee_with_large_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 5])
-def test_a_total_of_more_than_38_digits_is_empty(tmp_path: Path, partitions: int) -> None:
+def test_sum_of_more_than_38_digits_is_null(tmp_path: Path, partitions: int) -> None:
     """Of 1001 payments of 10**17 less one, a total of 21 digits before the point and 18 behind it."""
     coffee_folder(tmp_path, [paid("t", "9" * 17)] * 1001 + [paid("u", "5", store="2")], [], [store("1", "Centre")])
     for way in (Way(partitions=partitions), small(tmp_path)):

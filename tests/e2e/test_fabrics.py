@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cauce.datasets import BUILT_IN
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.e2e.comparing import assert_same
-from tests.e2e.messy import messy
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.e2e.test_generated import SMALL
 from tests.oracle.api import answer
 
@@ -35,6 +35,6 @@ def test_generated_rows(dataset: str, fabric: list[str], tmp_path: Path) -> None
 @pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_hostile_rows(dataset: str, fabric: list[str], tmp_path: Path) -> None:
-    messy(dataset, tmp_path / "data", 17)
+    write_hostile_rows(dataset, tmp_path / "data", 17)
     found = answers_of(dataset, tmp_path / "data", tmp_path / "out", fabric)
     assert_same(found, answer(dataset, tmp_path / "data"), f"{dataset} on {fabric}")

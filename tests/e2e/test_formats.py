@@ -1,4 +1,4 @@
-"""The forms of answers and of inputs: each holds the same, with real lists and exact numbers."""
+"""Formats of answers and of inputs: all contain the same values, with typed lists and exact numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+from cauce.api.formats import Format
 from cauce.datasets import BUILT_IN, load
-from cauce.wire import Format
 from tests.e2e.comparing import Way, assert_same, run
-from tests.e2e.messy import messy
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.e2e.rows import (
     append,
     argentine,
@@ -63,8 +63,8 @@ def as_number(cell: str, like: object) -> str:
 
 @pytest.mark.parametrize("form", ["json", "parquet", "arrow"])
 @pytest.mark.parametrize("dataset", BUILT_IN)
-def test_every_form_holds_the_rows_of_the_csv(dataset: str, form: Format, tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 7, 40)
+def test_every_format_has_the_rows_of_the_csv(dataset: str, form: Format, tmp_path: Path) -> None:
+    write_hostile_rows(dataset, tmp_path, 7, 40)
     plain, found = run(dataset, tmp_path), run(dataset, tmp_path, form=form)
     assert found.keys() == plain.keys()
     assert found.get("rejects") == plain.get("rejects")
@@ -119,7 +119,7 @@ EXPECTED: dict[tuple[str, str], Rows] = {
 
 
 @pytest.mark.parametrize(("dataset", "query"), EXPECTED)
-def test_columnar_forms_have_real_types(dataset: str, query: str, tmp_path: Path) -> None:
+def test_columnar_formats_have_typed_columns(dataset: str, query: str, tmp_path: Path) -> None:
     all_kinds(tmp_path)
     for form in ("parquet", "arrow"):
         assert READERS[form](run(dataset, tmp_path, [query], form=form)[query]) == EXPECTED[dataset, query]
@@ -134,7 +134,7 @@ def test_json_has_lists_nulls_and_all_digits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "parquet", "arrow"])
-def test_an_answer_without_rows_can_be_read_too(form: Format, tmp_path: Path) -> None:
+def test_empty_answer_is_readable(form: Format, tmp_path: Path) -> None:
     movies_folder(tmp_path)
     found = run("movies", tmp_path, form=form)
     assert [READERS[form](found[query]) for query in ("q1", "q2", "q3", "q4", "q5")] == [[]] * 5
@@ -160,7 +160,7 @@ def compressed_zst(path: Path) -> None:
 )
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_compressed_inputs_give_the_same_bytes(dataset: str, pack: Callable[[Path], None], tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 8, 40)
+    write_hostile_rows(dataset, tmp_path, 8, 40)
     plain = run(dataset, tmp_path)
     for path in sorted(tmp_path.rglob("*.csv")):
         pack(path)
@@ -186,12 +186,33 @@ def to_parquet(path: Path, delimiter: str, row_group_size: int) -> None:
 
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_parquet_inputs_give_the_same_bytes(dataset: str, tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 9, 40, damage=False)
+    write_hostile_rows(dataset, tmp_path, 9, 40, damage=False)
     plain = run(dataset, tmp_path)
     for path in sorted(tmp_path.rglob("*.csv")):
         to_parquet(path, ";" if path.name.startswith("airports") else ",", row_group_size=17)
         path.unlink()
     found = run(dataset, tmp_path)
+    assert {query: found[query] for query in found if query != "rejects"} == {
+        query: plain[query] for query in plain if query != "rejects"
+    }
+    assert found["rejects"].count(b"\n") == plain["rejects"].count(b"\n")
+
+
+def to_ndjson(path: Path, delimiter: str) -> None:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter=delimiter))
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.with_suffix(".ndjson").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("dataset", BUILT_IN)
+def test_ndjson_inputs_give_the_same_bytes(dataset: str, tmp_path: Path) -> None:
+    write_hostile_rows(dataset, tmp_path, 9, 40, damage=False)
+    plain = run(dataset, tmp_path)
+    for path in sorted(tmp_path.rglob("*.csv")):
+        to_ndjson(path, ";" if path.name.startswith("airports") else ",")
+        path.unlink()
+    found = run(dataset, tmp_path, way=Way(part_bytes=2_000, partitions=3))
     assert {query: found[query] for query in found if query != "rejects"} == {
         query: plain[query] for query in plain if query != "rejects"
     }
@@ -215,7 +236,7 @@ def test_parquet_inputs_may_have_real_types(tmp_path: Path) -> None:
     assert found["q4"] == b"store_name,user_id,birthdate,purchases\nC,7,2000-02-29,1\n"
 
 
-def test_months_may_come_in_different_forms(tmp_path: Path) -> None:
+def test_monthly_files_may_have_different_formats(tmp_path: Path) -> None:
     coffee_folder(tmp_path, [paid("a", "80")])
     folder = tmp_path / "transactions"
     for month, id_ in (("202402", b"b"), ("202403", b"c")):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cauce.datasets import BUILT_IN, load
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.e2e.comparing import WHOLE, Way, assert_same, compare, run
 from tests.oracle.api import answer
 
@@ -31,7 +31,7 @@ def test_small_data(dataset: str, seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["books", "movies"])
-def test_the_other_scorer(dataset: str, tmp_path: Path) -> None:
+def test_textblob_scorer(dataset: str, tmp_path: Path) -> None:
     generate(dataset, tmp_path, scale=TINY[dataset] / 2, seed=4)
     compare(dataset, tmp_path, ["q5"], sentiment="textblob", ways=[WHOLE])
 

@@ -1,4 +1,4 @@
-"""A dataset of one's own: a Python file that runs through `cauce run file.py`."""
+"""A user-defined dataset: a Python file that is run with `cauce run file.py`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import polars as pl
 
-from cauce.plan import INTEGER, TEXT, Dataset, Date, Integer, Parameter, Relation, Table, Text, count, greatest, places
-from cauce.plan import Decimal, desc, total
+from cauce.plan import INTEGER, TEXT, Dataset, Date, Integer, Parameter, Relation, Table, Text, agg, decimal
+from cauce.plan import Decimal, agg, desc
 
 measured = Table(
     "measured", "measured_*.csv", {"place": Text(), "day": Date(), "degrees": Decimal()}, required=["place"]
@@ -31,13 +31,13 @@ dataset = Dataset(
 )
 
 
-@dataset.query(place=TEXT, degrees=places(1))
+@dataset.query(place=TEXT, degrees=decimal(1))
 def frost() -> Relation:
     """Measurements below zero"""
     return measured.filter(pl.col("degrees") < 0).select("place", "degrees").in_input_order()
 
 
-@dataset.query(country=TEXT, days=INTEGER, hottest=places(2), sum=places(2))
+@dataset.query(country=TEXT, days=INTEGER, hottest=decimal(2), sum=decimal(2))
 def hottest(unit: str) -> Relation:
     """The hottest day of each country"""
     add = pl.lit("273.15" if unit == "kelvin" else "0").cast(pl.Decimal(38, 18))
@@ -46,7 +46,7 @@ def hottest(unit: str) -> Relation:
         .join(places_, on="place")
         .with_columns(degrees=(pl.col("degrees") + add).cast(pl.Decimal(38, 18)))
         .group_by("country")
-        .agg(days=count(), hottest=greatest("degrees"), sum=total("degrees"))
+        .agg(days=agg.count(), hottest=agg.max("degrees"), sum=agg.sum("degrees"))
         .sort(desc("hottest"), "country")
     )
 '''
@@ -70,7 +70,7 @@ def run_weather(folder: Path, *more: str) -> Outcome:
     return cauce(folder, "run", "weather.py", "--data", "data", "--out", "out", *more)
 
 
-def test_the_queries_of_a_file_are_answered(weather: Path) -> None:
+def test_user_dataset_is_answered(weather: Path) -> None:
     outcome = run_weather(weather)
     assert outcome.code == 0
     assert "weather.frost  Measurements below zero" in outcome.out
@@ -85,20 +85,20 @@ def test_the_queries_of_a_file_are_answered(weather: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_parameters_are_given_by_name(weather: Path) -> None:
+def test_user_dataset_has_parameters(weather: Path) -> None:
     assert run_weather(weather, "--param", "unit=kelvin", "--queries", "hottest").code == 0
     assert "Norway,2,282.90,545.80" in (weather / "out/hottest.csv").read_text()
     assert run_weather(weather, "--param", "unit=fahrenheit").code == 2
 
 
 @pytest.mark.slow
-def test_it_can_be_explained(weather: Path) -> None:
+def test_user_dataset_can_be_explained(weather: Path) -> None:
     outcome = cauce(weather, "explain", "weather.py")
     assert outcome.code == 0
     assert "answer hottest" in outcome.out
 
 
-def test_it_runs_in_every_way(weather: Path) -> None:
+def test_user_dataset_does_not_depend_on_parts_or_partitions(weather: Path) -> None:
     dataset, data = str(weather / "weather.py"), weather / "data"
     expected = run(dataset, data, sentiment="celsius")
     for part_bytes in (1, 40, 10_000):
@@ -107,7 +107,7 @@ def test_it_runs_in_every_way(weather: Path) -> None:
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_the_examples_run_over_the_folders_beside_them(example: Path, tmp_path: Path) -> None:
+def test_examples_run_on_their_own_files(example: Path, tmp_path: Path) -> None:
     outcome = cauce(tmp_path, "run", str(example), "--data", str(example.with_suffix("")), "--out", "out")
     assert outcome.code == 0
     dataset = runpy.run_path(str(example))["dataset"]

@@ -1,4 +1,4 @@
-"""However the work is divided, reordered or repeated, the answers are the same bytes."""
+"""However the work is split, reordered or repeated, the answers are the same bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cauce.datasets import BUILT_IN
 from cauce.scan.parts import Part
 from tests.e2e.comparing import Way, assert_same, compare, run, small
-from tests.e2e.messy import messy
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.oracle.api import answer
 
 pytestmark = pytest.mark.slow
@@ -47,10 +47,10 @@ class Shuffled:
 
 @cache
 def folder(dataset: str, seed: int) -> tuple[Path, dict[str, bytes]]:
-    """A messy folder and the oracle's answers to it, made once in a test process."""
+    """A directory of hostile rows and the oracle's answers to it, made once in a test process."""
     data = Path(mkdtemp(prefix=f"cauce-{dataset}-"))
     atexit.register(shutil.rmtree, data, ignore_errors=True)
-    messy(dataset, data, seed, ROWS[dataset])
+    write_hostile_rows(dataset, data, seed, ROWS[dataset])
     return data, answer(dataset, data)
 
 
@@ -80,12 +80,12 @@ def property_of(dataset: str) -> Callable[[Way, int], None]:
 
 
 @pytest.mark.parametrize("dataset", BUILT_IN)
-def test_a_shuffled_way_gives_the_same_bytes(dataset: str) -> None:
+def test_shuffled_parts_give_the_same_bytes(dataset: str) -> None:
     check(dataset, Way(part_bytes=700, partitions=5, threads=1, reorder=Shuffled(3)), 1)
 
 
 @pytest.mark.parametrize("dataset", BUILT_IN)
-def test_any_way_gives_the_same_bytes(dataset: str) -> None:
+def test_any_split_and_order_gives_the_same_bytes(dataset: str) -> None:
     settings(PATIENT, max_examples=8)(property_of(dataset))()
 
 
@@ -96,7 +96,7 @@ def test_every_number_of_partitions_gives_the_same_bytes(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", BUILT_IN)
-def test_parts_of_a_byte_with_every_part_repeated_backwards(dataset: str) -> None:
+def test_one_byte_parts_repeated_in_reverse_order(dataset: str) -> None:
     way = Way(LEAST_PART_BYTES[dataset], 3, reorder=lambda parts: [part for part in list(parts)[::-1] for _ in (1, 2)])
     check(dataset, way, 1)
 
@@ -105,5 +105,5 @@ def test_parts_of_a_byte_with_every_part_repeated_backwards(dataset: str) -> Non
 def test_hostile_rows_of_many_seeds(dataset: str, tmp_path: Path) -> None:
     for seed in range(100, 105):
         data = tmp_path / str(seed)
-        messy(dataset, data, seed)
+        write_hostile_rows(dataset, data, seed)
         compare(dataset, data, ways=[small(data)])

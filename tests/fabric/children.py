@@ -1,4 +1,4 @@
-"""Real processes beside the test's own: they do what they are told on a fabric, and can be killed."""
+"""Child processes that run functions on a fabric and can be killed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from cauce.errors import FabricFull
-from cauce.fabric.address import open_fabric
 from cauce.fabric.contract import Fabric, Lease
-from cauce.wire.records import Kind, record
+from cauce.fabric.factory import open_fabric
+from cauce.fabric.records import Kind, record
 
 _SPAWN = multiprocessing.get_context("spawn")
 _PATIENCE_S = 60.0
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 held: list[Lease] = []
-"""In a child: the leases it has taken."""
+"""In a child: the leases it has acquired."""
 
 
 def _serve(address: str, pipe: Connection) -> None:
@@ -35,7 +35,7 @@ def _serve(address: str, pipe: Connection) -> None:
 
 
 class Child:
-    """It is asked to run functions of this module; the first argument of each is its own fabric."""
+    """Runs functions of this module in the child; their first argument is the child's fabric."""
 
     def __init__(self, address: Path | str) -> None:
         self._pipe, far = _SPAWN.Pipe()
@@ -43,7 +43,7 @@ class Child:
         self._process.start()
         far.close()
 
-    def tell(self, function: Callable[Concatenate[Fabric, P], object], *args: P.args, **_: P.kwargs) -> None:
+    def start(self, function: Callable[Concatenate[Fabric, P], object], *args: P.args, **_: P.kwargs) -> None:
         self._pipe.send((function, args))
 
     def answer(self) -> object:
@@ -55,7 +55,7 @@ class Child:
         return cast(T, self.answer())
 
     def kill(self) -> None:
-        """Returns when it is dead, and by this signal."""
+        """Kills the child and waits for its exit."""
         self._process.kill()
         self._process.join()  # with a time limit, it would wait for forks of it as well
         assert self._process.exitcode == -signal.SIGKILL
@@ -71,16 +71,16 @@ def ready(fabric: Fabric) -> int:
     return os.getpid()
 
 
-def take(fabric: Fabric, job: str, queue: str) -> tuple[str, int] | None:
-    lease = fabric.take(job, queue)
+def take(fabric: Fabric, job: str, queue: str) -> str | None:
+    lease = fabric.acquire(job, queue)
     if lease is None:
         return None
     held.append(lease)
-    return lease.task, lease.attempt
+    return lease.task
 
 
-def take_surely(fabric: Fabric, job: str, queue: str) -> tuple[str, int]:
-    """The same where it may take a moment until there is something to take."""
+def take_with_retry(fabric: Fabric, job: str, queue: str) -> str:
+    """Like `take`, but retries until a lease is available."""
     deadline = time.monotonic() + _PATIENCE_S
     while (taken := take(fabric, job, queue)) is None:
         assert time.monotonic() < deadline, "nothing to take"
@@ -98,11 +98,11 @@ def take_all(fabric: Fabric, job: str, queue: str) -> list[str]:
     return [lease.task for lease in held]
 
 
-def finish_all(fabric: Fabric, job: str, queue: str) -> list[tuple[str, int]]:
+def finish_all(fabric: Fabric, job: str, queue: str) -> list[str]:
     finished = []
-    while (lease := fabric.take(job, queue)) is not None:
-        finished.append((lease.task, lease.attempt))
-        lease.done()
+    while (lease := fabric.acquire(job, queue)) is not None:
+        finished.append(lease.task)
+        lease.complete()
     return finished
 
 
@@ -121,7 +121,7 @@ def append_before_and_after_fork(fabric: Fabric, job: str, log: str) -> None:
 
 
 def fork_one_that_stays(fabric: Fabric) -> int:
-    """Returns its pid; it does nothing until it is killed."""
+    """Forks a process that waits until it is killed; returns its pid."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -136,24 +136,24 @@ def end_leases_in_a_fork(fabric: Fabric) -> None:
     pid = os.fork()
     if pid == 0:
         for lease in held:
-            lease.done()
-            lease.give_back()
+            lease.complete()
+            lease.release()
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
 
 
 def fill_up(fabric: Fabric, job: str, log: str, limit_bytes: int) -> tuple[int, str]:
-    """Appends until no file may grow any more; returns how many records were confirmed, and what the error said.
-    Then there is room again, and one more is appended."""
+    """Appends until the file size limit is reached, then raises the limit and appends one more record. Returns the
+    number of confirmed records and the error message."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
-    seq, said = 0, ""
-    while not said:
+    seq, message = 0, ""
+    while not message:
         try:
             fabric.append(job, log, [record(Kind.DATA, 0, seq, bytes(1000))])
             seq += 1
         except FabricFull as problem:
-            said = str(problem)
+            message = str(problem)
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
     fabric.append(job, log, [record(Kind.DATA, 0, seq, bytes(1000))])
-    return seq, said
+    return seq, message

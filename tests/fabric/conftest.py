@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cauce.broker.nodes import Nodes
 from cauce.fabric.address import parse
-from cauce.fabric.files import FilesFabric
-from cauce.fabric.rabbitmq import RabbitFabric
+from cauce.fabric.files.fabric import FilesFabric
+from cauce.fabric.rabbitmq.fabric import RabbitFabric
+from cauce.lab.broker.nodes import Nodes
 from tests.brokers import shared_nodes
 from tests.fabric.children import Child, ready
 from tests.fabric.proxy import Proxy
@@ -28,7 +28,7 @@ def fabric(tmp_path: Path) -> Iterator[FilesFabric]:
 
 @pytest.fixture
 def child(tmp_path: Path) -> Iterator[Callable[[], Child]]:
-    """Starts processes on the same folder; the test ends with none of them left."""
+    """Starts processes on the same directory and stops them after the test."""
     started: list[Child] = []
 
     def start() -> Child:
@@ -44,7 +44,7 @@ def child(tmp_path: Path) -> Iterator[Callable[[], Child]]:
 
 @pytest.fixture
 def namespace(broker: Nodes) -> Iterator[str]:
-    """The address of a namespace of one's own on the shared broker; nothing of it is left afterwards."""
+    """The address of a private namespace on the shared broker, removed after the test."""
     address = in_own_namespace(broker.address)
     yield address
     remove_namespace(address)
@@ -74,7 +74,7 @@ def proxy(namespace: str) -> Iterator[Proxy]:
 @pytest.fixture(scope="session")
 def _stressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     with shared_nodes(tmp_path_factory, "stressed", 1) as nodes:
-        # What a node needs for streams at all it writes down a while after its first one: killed before, it is lost.
+        # A node persists its stream metadata some time after its first stream; a kill before that loses it.
         RabbitFabric(parse(in_own_namespace(nodes.address))).close()
         time.sleep(5.0)
         yield nodes
@@ -82,7 +82,7 @@ def _stressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 @pytest.fixture
 def stressed(_stressed: Nodes) -> Iterator[Nodes]:
-    """A node whose settings may be spoiled, for one test at a time."""
+    """A node whose settings one test may change."""
     with (_stressed.place.folder.parent / "stressed.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield _stressed

@@ -1,4 +1,4 @@
-"""A TCP proxy between a fabric and its broker, which can cut, stall and refuse connections. It counts what it did."""
+"""A TCP proxy between a fabric and its broker that closes, stalls and refuses connections, and counts the faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 class Proxy:
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """With `tls` it speaks TLS to whoever comes, and plainly to the broker."""
+        """With `tls`, clients connect over TLS; the broker side is plain TCP."""
         self._target = (host, port)
         self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -31,7 +31,7 @@ class Proxy:
         return int(self._listener.getsockname()[1])
 
     def cut(self) -> int:
-        """Ends all connections; returns how many there were."""
+        """Closes all connections; returns their number."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
             self.cuts += bool(pairs)
@@ -41,18 +41,18 @@ class Proxy:
         return len(pairs)
 
     def cut_after(self, more_bytes: int) -> None:
-        """Ends all connections when so many bytes more have gone to the broker."""
+        """Closes all connections after this many more bytes to the broker."""
         self._cut_after = self.moved_bytes + more_bytes
 
     def stall(self) -> None:
-        """Nothing moves any more, and nobody is told."""
+        """Stops forwarding without closing connections."""
         self._flowing.clear()
 
     def resume(self) -> None:
         self._flowing.set()
 
     def refuse(self) -> None:
-        """Nobody gets through, neither old nor new."""
+        """Closes all connections and refuses new ones."""
         self._refusing = True
         self.cut()
 
@@ -93,7 +93,7 @@ class Proxy:
         threading.Thread(target=self._serve, args=(near, far), daemon=True).start()
 
     def _serve(self, near: socket.socket, far: socket.socket) -> None:
-        """Closes only when nobody reads any more: a number given to another socket must not be read from."""
+        """Closes only after the last read: a reused descriptor must not be read from."""
         back = threading.Thread(target=self._pump, args=(far, near, False), daemon=True)
         back.start()
         self._pump(near, far, True)

@@ -1,4 +1,4 @@
-"""What tests on a shared broker need: a namespace of their own, and a look at what is in it."""
+"""Helpers for tests on a shared broker: private namespaces and their content."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import amqp
 
-from cauce.broker.nodes import Nodes
-from cauce.fabric.address import Broker, open_fabric, parse
-from cauce.fabric.rabbitmq_queues import registry_name
+from cauce.fabric.address import Broker, parse
+from cauce.fabric.factory import open_fabric
+from cauce.fabric.rabbitmq.queues import registry_name
+from cauce.lab.broker.nodes import Nodes
 
 
 def in_own_namespace(address: str) -> str:
@@ -18,7 +19,7 @@ def in_own_namespace(address: str) -> str:
 
 
 def direct(broker: Broker) -> amqp.Connection:
-    """A connection past the fabric."""
+    """A direct connection, without the fabric."""
     host, port = broker.servers[0]
     made = amqp.Connection(
         f"{host}:{port}", broker.user, broker.password, virtual_host=broker.vhost, login_method="PLAIN"
@@ -37,7 +38,7 @@ def queues_of(nodes: Nodes, address: str) -> set[str]:
 def remove_namespace(address: str) -> None:
     """Deletes all jobs, and the registry."""
     fabric = open_fabric(address)
-    for job in fabric.jobs():
+    for job in (*fabric.jobs(), *fabric.service_logs()):
         fabric.delete_job(job)
     fabric.close()
     remove(parse(address), [registry_name(parse(address).namespace)])
@@ -50,12 +51,12 @@ def remove(broker: Broker, queues: Iterable[str]) -> None:
 
 
 def through(address: str, port: int) -> Broker:
-    """The same broker by way of a proxy on this port."""
+    """The broker's address through a proxy on this port."""
     return replace(parse(address), servers=(("127.0.0.1", port),))
 
 
 def publish(broker: Broker, queue: str, bodies: Iterable[bytes]) -> None:
-    """Past the fabric, in this order."""
+    """Publishes directly, without the fabric, in this order."""
     with direct(broker) as connection, connection.channel() as channel:
         channel.confirm_select()
         for body in bodies:

@@ -1,10 +1,10 @@
-"""Looking at the files of a log behind the fabric's back, and spoiling them."""
+"""Direct access to the segment files of a log, to inspect and damage them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from cauce.wire.records import Kind, Record, record
+from cauce.fabric.records import Kind, Record, record
 
 RECORDS = [record(Kind.DATA, 0, seq, bytes([seq + 1]) * 30) for seq in range(3)]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.messy import messy
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.gateway.serving import WORLDS, Sent, World, cut
 
 
@@ -27,13 +27,13 @@ def lone(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture(scope="session")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("books")
-    messy("books", folder, 3, 60)
+    write_hostile_rows("books", folder, 3, 60)
     return folder
 
 
 @pytest.fixture(scope="session")
 def sent(books: Path) -> Sent:
-    """The books in some parts."""
+    """The books dataset, split into parts."""
     return cut("books", books, 900, queries=["q1", "q2", "q3", "q4"])
 
 

@@ -13,16 +13,22 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cauce.api.jobs import ENDED, JobRequest, JobStatus
 from cauce.datasets import load
+from cauce.datasets.registry import Registry
 from cauce.fabric.contract import Fabric
-from cauce.fabric.files import FilesFabric
+from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
-from cauce.gateway.jobs import Jobs
+from cauce.gateway.jobs.idleness import Idleness
+from cauce.gateway.jobs.job_service import Jobs
+from cauce.gateway.jobs.uploads import SharedState
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.model import ENDED, JobRequest, JobStatus, PartBody
-from cauce.scan.parts import TableFile, parts_of
-from cauce.wire.formats import csv_text
-from cauce.worker.job import prepare
+from cauce.gateway.model import PartBody
+from cauce.job.result_formats import csv_text
+from cauce.runner.sinks import prepare
+from cauce.scan.parts import TableFile
+from cauce.scan.reader import parts_of
+from cauce.worker.job_table import Host
 from cauce.worker.loop import Worker
 
 OWNER = "local"
@@ -32,16 +38,24 @@ MOST_STEPS = 50_000
 
 @dataclass
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that tests advance. A jump changes only the wall clock."""
 
     now: float = 1_800_000_000.0
+    jumped: float = 0.0
 
     def __call__(self) -> float:
         return self.now
 
+    def monotonic(self) -> float:
+        return self.now - self.jumped
+
+    def jump(self, seconds: float) -> None:
+        self.now += seconds
+        self.jumped += seconds
+
 
 class World:
-    """Processes that share what outlives them: `new_fabric` gives each its own view of it."""
+    """Processes that share durable storage: `new_fabric` opens it for each of them."""
 
     def __init__(self, new_fabric: Callable[[], Fabric], root: Path | None = None) -> None:
         self._new_fabric = new_fabric
@@ -50,6 +64,7 @@ class World:
         self.clock = Clock()
         self.limits = ServiceLimits(lanes=2)
         self.events: list[tuple[str, str]] = []
+        self.datasets = Registry()
 
     def fabric(self) -> Fabric:
         self._fabrics.append(self._new_fabric())
@@ -61,15 +76,17 @@ class World:
             replace(self.limits, **limits),  # type: ignore[arg-type]
             self.clock,
             tell=lambda event, status: self.events.append((event, status.job)),
+            datasets=self.datasets,
+            shared=SharedState(idleness=Idleness(self.clock, self.clock.monotonic)),
         )
 
     def worker(self) -> Worker:
-        return Worker(self.fabric())
+        return Worker(self.fabric(), host=Host(datasets=self.datasets))
 
     def left(self) -> list[str]:
-        """All that there is of any job, on the fabric or (for files) in its folder."""
+        """All that is stored of any job, on the fabric or (for files) in its folder."""
         if self.root is None:
-            return [name for name in self.fabric().jobs() if "." in name]
+            return self.fabric().jobs()
         return [str(path.relative_to(self.root)) for path in self.root.glob("jobs/*.*")] + [
             str(path.relative_to(self.root)) for path in self.root.glob("trash/*")
         ]
@@ -93,7 +110,7 @@ WORLDS = {"memory": memory_world, "files": files_world}
 
 @dataclass(frozen=True)
 class Sent:
-    """What a client sends of a dataset: the bodies of every table, by number."""
+    """The upload of a dataset: the bodies of every table, by number."""
 
     dataset: str
     queries: list[str]
@@ -118,7 +135,7 @@ def as_csv(body: PartBody, delimiter: str) -> PartBody:
 def cut(
     dataset: str, data: Path, part_bytes: int, convert: Convert = as_csv, queries: Iterable[str] | None = None
 ) -> Sent:
-    """The files of a folder as the client cuts them, in the form that `convert` makes of CSV."""
+    """The files of a folder as the client splits them, converted from CSV by `convert`."""
     chosen = load(dataset)
     prepared = prepare(chosen, data, list(queries) if queries is not None else None)
     tables: dict[str, list[PartBody]] = {}
@@ -223,6 +240,7 @@ def run_to_end(jobs: Jobs, worker: Worker, job: str = JOB, owner: str = OWNER) -
     for step in range(MOST_STEPS):
         moved = worker.step()
         if step % 50 == 0 or not moved:
+            jobs.record_end(f"{owner}.{job}")
             status = jobs.status(owner, job)
             if status.state in ENDED:
                 return status
@@ -230,7 +248,7 @@ def run_to_end(jobs: Jobs, worker: Worker, job: str = JOB, owner: str = OWNER) -
 
 
 def answers(jobs: Jobs, job: str = JOB, owner: str = OWNER) -> dict[str, bytes]:
-    """The bytes of every file that a run would leave behind, by name without its ending."""
+    """The bytes of every result file, by name without extension."""
     found: dict[str, bytes] = {}
     for query in jobs.status(owner, job).queries:
         answer = jobs.answer(owner, job, query)

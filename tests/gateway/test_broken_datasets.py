@@ -1,4 +1,4 @@
-"""A dataset file that is broken, or becomes so, is listed with its error and takes no jobs; all others go on."""
+"""A broken dataset file is listed with its error and accepts no jobs; other datasets still work."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from cauce.api.jobs import JobRequest
 from cauce.datasets import BUILT_IN
+from cauce.datasets.registry import Registry
 from cauce.fabric.memory import MemoryFabric, Store
-from cauce.gateway.catalogue import DatasetInfo
 from cauce.gateway.errors import BadRequest
-from cauce.gateway.jobs import Jobs, register
+from cauce.gateway.jobs.catalogue import DatasetInfo
+from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.model import JobRequest
 from tests.gateway.serving import OWNER
 
 GOOD = """
@@ -33,12 +34,13 @@ BROKEN = {
     "exits": ("import sys\nsys.exit('no')\n", "line 2: SystemExit: no"),
     "no dataset": ("x = 1\n", "declares no dataset"),
     "query raises": (GOOD.replace("return things", "return 1 // 0 or things"), "ZeroDivisionError: "),
+    "query exits": (GOOD.replace("return things", "return exit(3) or things"), "SystemExit: 3"),
     "unknown column": (GOOD.replace('things.select("name")', 'things.select("nom")'), "nom"),
 }
 
 
-def gateway(file: Path, *, lenient: bool = False) -> Jobs:
-    return Jobs(MemoryFabric(Store()), ServiceLimits(lanes=1), datasets=register([file], lenient=lenient))
+def gateway(file: Path) -> Jobs:
+    return Jobs(MemoryFabric(Store()), ServiceLimits(lanes=1), datasets=Registry([file]))
 
 
 def listed(jobs: Jobs) -> dict[str, DatasetInfo]:
@@ -76,9 +78,9 @@ def test_a_file_that_becomes_broken_and_is_corrected(tmp_path: Path, kind: str) 
 
 def test_a_gateway_starts_with_a_file_that_is_broken_or_gone(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
-    check_broken(gateway(file, lenient=True), "own", "own.py does not exist")
+    check_broken(gateway(file), "own", "own.py does not exist")
     file.write_text("raise RuntimeError('no')")
-    check_broken(gateway(file, lenient=True), "own", "RuntimeError: no")
+    check_broken(gateway(file), "own", "RuntimeError: no")
 
 
 def test_an_unknown_query_is_the_clients_error(tmp_path: Path) -> None:

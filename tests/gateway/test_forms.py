@@ -1,4 +1,4 @@
-"""Parts in every form that the service takes: the answers are the oracle's."""
+"""Parts in every format that the service accepts: the answers equal the oracle's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from cauce.api.jobs import JobRequest
 from cauce.datasets import BUILT_IN
-from cauce.gateway.model import JobRequest, PartBody
+from cauce.gateway.model import PartBody
 from tests.e2e.comparing import assert_same
-from tests.e2e.messy import messy
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.gateway.serving import (
     JOB,
     OWNER,
@@ -41,7 +42,7 @@ from tests.oracle.api import answer
 @pytest.mark.parametrize("convert", [as_csv, with_header, gzipped, zstandard])
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_csv_gives_the_oracles_answers_and_rejects(dataset: str, convert: Convert, lone: World, tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 11, 40)
+    write_hostile_rows(dataset, tmp_path, 11, 40)
     jobs = lone.gateway()
     send(jobs, cut(dataset, tmp_path, 2_000, convert))
     assert run_to_end(jobs, lone.worker()).state == "done"
@@ -51,19 +52,19 @@ def test_csv_gives_the_oracles_answers_and_rejects(dataset: str, convert: Conver
 @pytest.mark.parametrize("convert", [as_arrow, as_parquet, as_ndjson, as_ndjson_zstd])
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_other_forms_give_the_oracles_answers(dataset: str, convert: Convert, lone: World, tmp_path: Path) -> None:
-    messy(dataset, tmp_path, 9, 40, damage=False)
+    write_hostile_rows(dataset, tmp_path, 9, 40, damage=False)
     jobs = lone.gateway()
     send(jobs, cut(dataset, tmp_path, 2_000, convert))
     assert run_to_end(jobs, lone.worker()).state == "done"
     found, wanted = answers(jobs), answer(dataset, tmp_path)
     rejects = found.pop("rejects", b""), wanted.pop("rejects", b"")
     assert_same(found, wanted, f"{dataset} {convert.__name__}")
-    # Lines are counted otherwise, but what is wrong with which file is the same.
+    # Line numbers differ, but files and reasons are the same.
     assert rejects[0].count(b"\n") == rejects[1].count(b"\n")
 
 
 def of_coffee(world: World, stores: bytes, form: str) -> list[tuple[object, ...]]:
-    """The answer of a query over stores that come in another form than the rest."""
+    """The answer of a query over stores that are sent in another format than the rest."""
     jobs = world.gateway()
     sales = b"transaction_id,store_id,user_id,final_amount,created_at\nt,1,7,75.5,2024-01-01 12:00:00\n"
     jobs.create(OWNER, JOB, JobRequest("coffee", ["q3"]))
@@ -104,7 +105,7 @@ def test_columns_may_have_real_types(lone: World, form: str, data: bytes) -> Non
     assert [row[1] for row in rows] == ["C"]
 
 
-def test_lines_of_json_that_are_no_objects_are_rejects(lone: World) -> None:
+def test_json_lines_that_are_not_objects_are_rejected(lone: World) -> None:
     lines = [
         b'{"store_id": 1, "store_name": "C"}',
         b"[1]",
@@ -132,12 +133,12 @@ def test_lines_of_json_that_are_no_objects_are_rejects(lone: World) -> None:
 def test_lists_in_json_are_lists(lone: World) -> None:
     jobs = lone.gateway()
     jobs.create(OWNER, JOB, JobRequest("books", ["q1"]))
-    said = [
+    rows = [
         {"Title": "Distributed", "authors": ["A", "O'B"], "publisher": None, "publishedDate": 2001},
         {"Title": "Distributed too", "authors": "['C']", "publisher": "P", "publishedDate": "2002"},
         {"Title": "Distributed three", "authors": ["D", 1], "publisher": "P", "publishedDate": "2002"},
     ]
-    lines = b"".join(msgspec.json.encode({**row, "categories": ["Computers"]}) + b"\n" for row in said)
+    lines = b"".join(msgspec.json.encode({**row, "categories": ["Computers"]}) + b"\n" for row in rows)
     jobs.put_part(OWNER, JOB, "books", 0, PartBody(lines, "ndjson"))
     jobs.complete(OWNER, JOB, "books", 1)
     run_to_end(jobs, lone.worker())

@@ -1,4 +1,4 @@
-"""Bodies that were made to do harm: each is refused in the service's words, or read as what it is, in little memory."""
+"""Malicious bodies: each is rejected with a ServiceError or read as data, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cauce.api.jobs import JobRequest
 from cauce.gateway.errors import BadPart, BadRequest, PartTooLarge, ServiceError, UnsupportedFormat
-from cauce.gateway.jobs import Jobs
-from cauce.gateway.model import JobRequest, PartBody
-from cauce.gateway.thrift import footer_of
+from cauce.gateway.jobs.job_service import Jobs
+from cauce.gateway.model import PartBody
+from cauce.scan.formats.parquet_metadata import footer_of
 from cauce.worker.loop import Worker
 from tests.gateway.serving import JOB, OWNER, World, ipc, parquet, run_to_end, zstd
 
@@ -49,7 +50,7 @@ def put(jobs: Jobs, data: bytes, form: str = "csv", compression: str = "", seq: 
 
 @pytest.fixture
 def little_memory() -> Iterator[None]:
-    """Fails if the process has grown by more than a bomb may make it."""
+    """Fails if the process has grown by more than a decompression bomb may make it grow."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -79,7 +80,7 @@ def finish(jobs: Jobs, worker: Worker, parts: int) -> str:
         HEADER.strip() + b"," * 20_000 + b"\n",
     ],
 )
-def test_csv_without_a_good_header_is_refused(jobs: Jobs, data: bytes, little_memory: None) -> None:
+def test_csv_without_a_valid_header_is_rejected(jobs: Jobs, data: bytes, little_memory: None) -> None:
     with pytest.raises(BadPart):
         put(jobs, data)
     with pytest.raises(BadPart):
@@ -89,19 +90,19 @@ def test_csv_without_a_good_header_is_refused(jobs: Jobs, data: bytes, little_me
 @pytest.mark.parametrize(
     "columns", [(), ("Title",), ("Title", "Title", *COLUMNS[1:]), tuple(map(str, range(20_000))), ("\ud800",)]
 )
-def test_columns_that_cannot_be_are_refused(jobs: Jobs, columns: tuple[str, ...]) -> None:
+def test_invalid_columns_are_rejected(jobs: Jobs, columns: tuple[str, ...]) -> None:
     with pytest.raises(ServiceError):
         put(jobs, b"x\n", columns=columns)
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\0", "x" * 501, "\ud800", "\x7f"])
-def test_names_of_files_that_cannot_be_are_refused(jobs: Jobs, name: str) -> None:
+def test_invalid_file_names_are_rejected(jobs: Jobs, name: str) -> None:
     with pytest.raises(BadRequest):
         put(jobs, HEADER, file=name)
 
 
 @pytest.mark.parametrize("line", [-1, 2**60])
-def test_lines_that_cannot_be_are_refused(jobs: Jobs, line: int) -> None:
+def test_invalid_line_numbers_are_rejected(jobs: Jobs, line: int) -> None:
     with pytest.raises(BadRequest):
         put(jobs, HEADER, first_line=line)
 
@@ -119,7 +120,7 @@ def test_unknown_forms_are_refused(jobs: Jobs, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "reference"])
-def test_forms_that_are_not_compressed_as_a_whole_say_so(jobs: Jobs, form: str) -> None:
+def test_content_encoding_of_self_compressed_formats_is_rejected(jobs: Jobs, form: str) -> None:
     with pytest.raises(UnsupportedFormat):
         put(jobs, gzip.compress(HEADER), form, "gzip")
 
@@ -142,7 +143,7 @@ def test_bombs_are_cut_off(lone: World, form: str, pack: str) -> None:
 
 
 @pytest.mark.parametrize("pack", ["gzip", "zstd"])
-def test_compressed_bytes_that_are_broken_are_refused(jobs: Jobs, pack: str) -> None:
+def test_corrupt_compressed_bytes_are_rejected(jobs: Jobs, pack: str) -> None:
     good = {"gzip": gzip.compress, "zstd": zstd}[pack](HEADER + b"a,b,c,d,e\n" * 5_000)
     rng = random.Random(1)
     for cut in range(0, len(good), max(1, len(good) // 50)):
@@ -162,7 +163,7 @@ _next = iter(range(1, 10**6))
 
 
 def outcome(jobs: Jobs, data: bytes, form: str, compression: str = "") -> str:
-    """Taken, or refused: nothing else can happen."""
+    """Accepted or rejected: any other exception fails the test."""
     try:
         put(jobs, data, form, compression, next(_next))
     except ServiceError as problem:
@@ -187,7 +188,7 @@ FORMS: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("case", FORMS)
-def test_flipped_and_cut_bytes_never_do_more_than_be_refused(case: str, jobs: Jobs, lone: World) -> None:
+def test_flipped_and_truncated_bytes_are_at_worst_rejected(case: str, jobs: Jobs, lone: World) -> None:
     form, good = FORMS[case]
     assert put(jobs, good, form, seq=0)
     rng = random.Random(case)
@@ -212,7 +213,7 @@ def test_flipped_and_cut_bytes_never_do_more_than_be_refused(case: str, jobs: Jo
         data = bytes(bad)
         if outcome(jobs, data, form) == "taken":
             taken.append(data)
-    # What was taken can be read by the workers: the job may fail of it, the worker may not.
+    # Accepted parts must not crash a worker; they may fail the job.
     jobs.cancel(OWNER, JOB)
     jobs.create(OWNER, "again", JobRequest("books", ["q1"]))
     for seq, data in enumerate(taken):
@@ -223,7 +224,7 @@ def test_flipped_and_cut_bytes_never_do_more_than_be_refused(case: str, jobs: Jo
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "ndjson", "csv", "reference"])
-def test_noise_is_refused_or_read_as_noise(form: str, jobs: Jobs) -> None:
+def test_random_bytes_are_rejected_or_read_without_errors(form: str, jobs: Jobs) -> None:
     rng = random.Random(form)
     for _ in range(300):
         outcome(jobs, rng.randbytes(rng.choice((0, 1, 4, 8, 100, 3000))), form)
@@ -240,7 +241,7 @@ def arrow_with(column: pa.Array) -> bytes:
 
 
 def column_of_views() -> pa.Array:
-    """A million texts that are all the same megabyte."""
+    """A million texts that all refer to the same megabyte."""
     text = np.frombuffer(b"x" * MIB, np.uint8)
     view = struct.pack("<i4sii", MIB, b"xxxx", 0, 0)
     buffers = [None, pa.py_buffer(view * 1_000_000), pa.py_buffer(text)]
@@ -273,7 +274,7 @@ ARROW_BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("case", ARROW_BOMBS)
-def test_arrow_bombs_do_not_go_off(case: str, jobs: Jobs, lone: World) -> None:
+def test_arrow_bombs_use_bounded_memory(case: str, jobs: Jobs, lone: World) -> None:
     data = ARROW_BOMBS[case]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = outcome(jobs, data, "arrow")
@@ -306,7 +307,7 @@ PARQUET_BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("case", PARQUET_BOMBS)
-def test_parquet_bombs_do_not_go_off(case: str, jobs: Jobs) -> None:
+def test_parquet_bombs_use_bounded_memory(case: str, jobs: Jobs) -> None:
     data = PARQUET_BOMBS[case]()
     assert len(data) < 10 * MIB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -314,8 +315,8 @@ def test_parquet_bombs_do_not_go_off(case: str, jobs: Jobs) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
 
 
-def test_a_parquet_page_that_lies_about_itself_is_refused(jobs: Jobs) -> None:
-    """The footer says what it should; a page claims two thousand million values, or bytes."""
+def test_a_parquet_page_with_false_counts_is_rejected(jobs: Jobs) -> None:
+    """The footer is valid; a page header claims two thousand million values, or bytes."""
     good = parquet(GOOD, compression="none", use_dictionary=False)
     meta = pq.ParquetFile(io.BytesIO(good)).metadata
     at = meta.row_group(0).column(0).data_page_offset
@@ -324,10 +325,10 @@ def test_a_parquet_page_that_lies_about_itself_is_refused(jobs: Jobs) -> None:
             outcome(jobs, good[: at + offset] + number + good[at + offset + 5 :], "parquet")
 
 
-def test_a_footer_nested_without_end_is_refused() -> None:
+def test_a_deeply_nested_parquet_footer_is_rejected() -> None:
     deep = b"\x29\xfc\xff\xff\x03" + b"\x55\x02\x00" * 60_000
     data = b"PAR1" + deep + struct.pack("<I", len(deep)) + b"PAR1"
-    with pytest.raises(ValueError, match=r"nest|cut off"):
+    with pytest.raises(ValueError, match=r"nest|truncated"):
         footer_of(data)
     for byte in (b"\x1c", b"\x19", b"\x1b", b"\xff"):
         filled = byte * 500_000

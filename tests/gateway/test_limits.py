@@ -1,4 +1,4 @@
-"""Brakes: on jobs, on bytes that wait, on bytes that are held, and on files that clients may name."""
+"""Limits: number of jobs, unread bytes, stored bytes, and files that clients may reference."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cauce.api.jobs import JobRequest
 from cauce.gateway.errors import BadPart, PartTooLarge, ServiceError, SlowDown, TooManyJobs
-from cauce.gateway.model import JobRequest, PartBody
+from cauce.gateway.model import PartBody
 from tests.e2e.comparing import assert_same
 from tests.gateway.serving import JOB, OWNER, Sent, World, answers, cut, run_to_end, send
 
@@ -18,7 +19,7 @@ HEADER = b"Title,authors,publisher,publishedDate,categories\n"
 ONE = JobRequest("books", ["q1"])
 
 
-def test_an_owner_may_have_so_many_open_jobs(world: World, sent: Sent) -> None:
+def test_open_jobs_per_owner_are_limited(world: World, sent: Sent) -> None:
     jobs = world.gateway(jobs_per_owner=2, jobs=3)
     send(jobs, sent, "a")
     jobs.create(OWNER, "b", ONE)
@@ -36,7 +37,25 @@ def test_an_owner_may_have_so_many_open_jobs(world: World, sent: Sent) -> None:
     assert jobs.create(OWNER, "c", ONE)[1]
 
 
-def test_a_client_that_is_faster_than_the_workers_is_slowed_down(world: World, sent: Sent) -> None:
+def test_all_jobs_per_owner_are_limited(lone: World, sent: Sent) -> None:
+    jobs, worker = lone.gateway(kept_jobs_per_owner=2), lone.worker()
+    for job in ("a", "b"):
+        send(jobs, sent, job, "eva")
+        run_to_end(jobs, worker, job, "eva")
+    with pytest.raises(TooManyJobs, match="ended ones included"):
+        jobs.create("eva", "c", ONE)
+    assert jobs.create("ana", "c", ONE)[1]
+    jobs.cancel("eva", "a")
+    assert jobs.create("eva", "c", ONE)[1]
+
+
+def test_only_the_total_limits_ended_jobs_without_a_token(lone: World) -> None:
+    jobs = lone.gateway(kept_jobs_per_owner=1)
+    assert jobs.create(OWNER, "a", ONE)[1]
+    assert jobs.create(OWNER, "b", ONE)[1]
+
+
+def test_a_client_that_is_faster_than_the_workers_is_throttled(world: World, sent: Sent) -> None:
     jobs, worker = world.gateway(backlog_bytes=2_000), world.worker()
     jobs.create(OWNER, JOB, sent.request)
     slowed = 0
@@ -60,7 +79,7 @@ def test_a_client_that_is_faster_than_the_workers_is_slowed_down(world: World, s
 def test_tables_may_come_in_any_order_even_beyond_the_backlog(
     world: World, sent: Sent, wanted: dict[str, bytes]
 ) -> None:
-    """Reviews wait for books: a brake on them would never be let go."""
+    """Reviews wait for books: throttling them would block the upload forever."""
     jobs, worker = world.gateway(backlog_bytes=2_000), world.worker()
     jobs.create(OWNER, JOB, sent.request)
     for table in ("reviews", "books"):
@@ -70,13 +89,13 @@ def test_tables_may_come_in_any_order_even_beyond_the_backlog(
                     jobs.put_part(OWNER, JOB, table, seq, body)
                     break
                 except SlowDown:
-                    assert worker.step(), "nobody can go on"
+                    assert worker.step(), "deadlock: the client is throttled and no worker can proceed"
         jobs.complete(OWNER, JOB, table, len(sent.tables[table]))
     run_to_end(jobs, worker)
     assert_same(answers(jobs), wanted)
 
 
-def test_all_jobs_together_hold_no_more_than_they_may(world: World, sent: Sent) -> None:
+def test_stored_bytes_of_all_jobs_are_limited(world: World, sent: Sent) -> None:
     jobs = world.gateway(held_bytes=1_500)
     jobs.create(OWNER, "a", sent.request)
     jobs.create(OWNER, "b", sent.request)
@@ -90,7 +109,7 @@ def test_all_jobs_together_hold_no_more_than_they_may(world: World, sent: Sent) 
     assert jobs.put_part(OWNER, "b", "books", 0, sent.tables["books"][0])
 
 
-def test_a_part_has_so_many_bytes_and_lines(lone: World) -> None:
+def test_bytes_and_lines_of_a_part_are_limited(lone: World) -> None:
     jobs = lone.gateway(part_bytes=1_000, decompressed_bytes=2_000, part_lines=20)
     jobs.create(OWNER, JOB, ONE)
     with pytest.raises(PartTooLarge, match="1000"):
@@ -108,8 +127,8 @@ def allowed(tmp_path: Path) -> Path:
 
 
 def reference(named: object, **changed: object) -> PartBody:
-    said = {"path": str(named), "start": 0, "end": 5, "first_line": 2, "header": HEADER.decode().strip().split(",")}
-    return PartBody(msgspec.json.encode({**said, **changed}), "reference")
+    fields = {"path": str(named), "start": 0, "end": 5, "first_line": 2, "header": HEADER.decode().strip().split(",")}
+    return PartBody(msgspec.json.encode({**fields, **changed}), "reference")
 
 
 def test_references_give_the_same_answers(
@@ -124,8 +143,8 @@ def test_references_give_the_same_answers(
             path = books / body.file
             start = path.read_bytes().index(body.data, at.get(body.file, 0))
             at[body.file] = start + len(body.data)
-            said = {"path": str(path), "start": start, "end": at[body.file], "first_line": body.first_line}
-            data = msgspec.json.encode({**said, "header": body.columns})
+            fields = {"path": str(path), "start": start, "end": at[body.file], "first_line": body.first_line}
+            data = msgspec.json.encode({**fields, "header": body.columns})
             tables[table].append(PartBody(data, "reference", file=body.file))
     send(jobs, Sent(sent.dataset, sent.queries, tables))
     assert run_to_end(jobs, lone.worker()).state == "done"
@@ -144,7 +163,7 @@ def test_only_files_below_allowed_folders_may_be_named(lone: World, allowed: Pat
     os.mkfifo(allowed / "pipe.csv")
     jobs = lone.gateway(references=(allowed,))
     jobs.create(OWNER, JOB, ONE)
-    told = set()
+    messages = set()
     for path in (
         secret,
         allowed / ".." / "secret.csv",
@@ -161,9 +180,9 @@ def test_only_files_below_allowed_folders_may_be_named(lone: World, allowed: Pat
     ):
         with pytest.raises(BadPart) as problem:
             jobs.put_part(OWNER, JOB, "books", 0, reference(path))
-        told.add(str(problem.value))
-    # It does not even tell which of them are there.
-    assert len(told) == 1
+        messages.add(str(problem.value))
+    # The errors do not reveal which of them exist.
+    assert len(messages) == 1
     for path in (allowed / "missing.csv", allowed, allowed / "folder.csv", allowed / "pipe.csv"):
         with pytest.raises(BadPart):
             jobs.put_part(OWNER, JOB, "books", 0, reference(path))
@@ -196,7 +215,7 @@ def test_without_allowed_folders_no_file_may_be_named(lone: World, allowed: Path
         {"path": None},
     ],
 )
-def test_references_that_cannot_be_are_refused(lone: World, allowed: Path, changed: dict[str, object]) -> None:
+def test_invalid_references_are_rejected(lone: World, allowed: Path, changed: dict[str, object]) -> None:
     (allowed / "good.csv").write_bytes(HEADER)
     jobs = lone.gateway(references=(allowed,))
     jobs.create(OWNER, JOB, ONE)
@@ -205,7 +224,7 @@ def test_references_that_cannot_be_are_refused(lone: World, allowed: Path, chang
 
 
 def test_a_larger_part_does_not_change_its_identity(lone: World, books: Path) -> None:
-    """Cut otherwise, the same file is another upload: its second part differs."""
+    """The same file split at other offsets is a different upload: its second part differs."""
     jobs = lone.gateway()
     one, other = (cut("books", books, size, queries=["q1"]) for size in (900, 1_800))
     jobs.create(OWNER, JOB, one.request)

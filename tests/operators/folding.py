@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cauce.operators.aggregate import ALL, Aggregate, Aggregates, final, merge, partial
+from cauce.operators.aggregates import ALL, Aggregate, Aggregates, final, merge, partial
 from cauce.operators.order import POSITION
 
 
 def placed(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with its rows' places and the key of a group-by without keys, as a source gives them."""
+    """Adds the row position and the key of a group-by without keys, as a source does."""
     return frame.with_row_index(POSITION).with_columns(pl.col(POSITION).cast(pl.Int64), pl.lit(0).alias(ALL))
 
 

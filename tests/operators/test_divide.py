@@ -1,4 +1,4 @@
-"""Division: one correct rounding, and fractions told apart where their quotients are not."""
+"""Division: one correct rounding, and exact order of fractions with equal quotients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_zero_denominator_gives_null() -> None:
 
 
 @pytest.mark.parametrize("beside", [1, 2**62])
-def test_zero_over_a_negative_number_is_zero_whatever_stands_beside_it(beside: int) -> None:
+def test_zero_over_a_negative_number_is_zero_for_any_other_rows(beside: int) -> None:
     assert repr(divide(pl.Series([0, beside]), pl.Series([-5, 1])).to_list()[0]) == "0.0"
 
 

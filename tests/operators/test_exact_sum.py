@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cauce.operators.aggregate import Mean, Sum
+from cauce.operators.aggregates import Mean, Sum
 from cauce.operators.exact import FloatSum, float_parts
 from tests.operators.folding import fold, one, placed
 
@@ -20,7 +20,7 @@ HARD = [5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308, 1.7976
 
 
 def exact(values: list[float]) -> float:
-    """math.fsum, which gives up where a partial sum passes the largest float and the whole sum need not."""
+    """math.fsum, which fails if a partial sum exceeds the largest float, even if the total does not."""
     total = sum(map(Fraction, values), Fraction(0))
     try:
         return total.numerator / total.denominator
@@ -67,7 +67,7 @@ def test_a_sum_beyond_the_largest_float_is_infinite(sign: int) -> None:
         ([math.nan, math.inf], math.nan),
     ],
 )
-def test_nan_and_the_infinities_stay_what_they_are(values: list[float], expected: float) -> None:
+def test_nan_and_the_infinities_are_kept(values: list[float], expected: float) -> None:
     rows = placed(pl.DataFrame({"v": values}))
     for batches in ([rows], [rows[1:], rows[:1]]):
         assert fold(batches, [], {"s": Sum("v")})["s"].to_list() == pytest.approx([expected], nan_ok=True)
@@ -78,19 +78,19 @@ def test_nulls_add_nothing() -> None:
     assert one(Mean("v"), pl.Series([None, 0.5, 1.5])) == 1.0
 
 
-def test_sums_of_groups_keep_apart() -> None:
+def test_sums_of_groups_are_independent() -> None:
     rows = pl.DataFrame({"k": ["a", "b", "a"], "v": [1e16, 1.0, 1.0]})
     assert fold([rows], ["k"], {"s": Sum("v")}).rows() == [("a", 1e16), ("b", 1.0)]
 
 
 @given(finite)
-def test_mantissa_and_exponent_make_the_float_again(value: float) -> None:
+def test_mantissa_and_exponent_round_trip(value: float) -> None:
     mantissa, exponent, flag = float_parts(pl.Series([value])).row(0)
     assert Fraction(mantissa) * Fraction(2) ** exponent == Fraction(value)
     assert flag == 0
 
 
 @given(st.integers(-(2**2200), 2**2200), st.integers(0, 7))
-def test_a_dump_says_everything(units: int, flags: int) -> None:
+def test_a_dump_round_trips(units: int, flags: int) -> None:
     total = FloatSum.merge([FloatSum(units, flags).dump()])
     assert (total.units, total.flags) == (units, flags)

@@ -1,4 +1,4 @@
-"""Explode: one row for each element of a list."""
+"""Explode: one row per element of a list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_null_element_stays_a_row() -> None:
     assert rows.frame(["tag"])["tag"].to_list() == ["a", None]
 
 
-def test_elements_keep_the_place_of_their_row() -> None:
+def test_elements_keep_the_position_of_their_row() -> None:
     rows = explode(Late(LISTS), "tag", [POSITION])
     assert rows.frame([POSITION])[POSITION].to_list() == [0, 0, 3]
 

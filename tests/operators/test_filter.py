@@ -29,12 +29,12 @@ def test_without_predicates_every_row_stays() -> None:
     assert kept() == [1, None, 3, 4]
 
 
-def test_a_literal_predicate_speaks_of_every_row() -> None:
+def test_a_literal_predicate_applies_to_every_row() -> None:
     assert kept(pl.lit(False)) == []
     assert kept(pl.lit(True)) == [1, None, 3, 4]
 
 
-def test_a_later_predicate_sees_only_the_rows_that_earlier_ones_left() -> None:
+def test_a_later_predicate_sees_only_rows_that_passed_earlier_ones() -> None:
     seen: list[int] = []
 
     def look(values: pl.Series) -> pl.Series:
@@ -45,7 +45,7 @@ def test_a_later_predicate_sees_only_the_rows_that_earlier_ones_left() -> None:
     assert seen == [4]
 
 
-def test_filtering_leaves_the_rows_it_was_given_alone() -> None:
+def test_a_filter_does_not_change_its_input() -> None:
     rows = Late(NUMBERS)
     rows.filter([pl.col("x") > 2])
     assert rows.height == 4

@@ -1,4 +1,4 @@
-"""Division to whole numbers, ties to the even one."""
+"""Division to integers, rounded half to even."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins with a complete other side."""
+"""Joins with a complete build side."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def joined(how: How, left: pl.DataFrame = LEFT, right: pl.DataFrame = RIGHT) -> 
     return join(Late(left), Build(right, ["k"]), how)
 
 
-def test_inner_pairs_every_row_with_each_partner_in_the_order_of_both_sides() -> None:
+def test_inner_pairs_every_row_with_each_match_in_the_order_of_both_sides() -> None:
     assert joined("inner").frame(["a", "b"]).rows() == [("q", "x"), ("q", "w"), ("s", "y"), ("t", "x"), ("t", "w")]
 
 
-def test_left_keeps_rows_without_a_partner() -> None:
+def test_left_keeps_rows_without_a_match() -> None:
     assert joined("left").frame(["a", "b"]).rows() == [
         ("p", None),
         ("q", "x"),
@@ -32,16 +32,16 @@ def test_left_keeps_rows_without_a_partner() -> None:
     ]
 
 
-def test_semi_keeps_rows_with_a_partner_once() -> None:
+def test_semi_keeps_rows_with_a_match_once() -> None:
     assert joined("semi").frame(["a"])["a"].to_list() == ["q", "s", "t"]
 
 
-def test_anti_keeps_rows_without_a_partner_and_those_with_a_null_key() -> None:
+def test_anti_keeps_rows_without_a_match_and_those_with_a_null_key() -> None:
     assert joined("anti").frame(["a"])["a"].to_list() == ["p", "r"]
 
 
 @pytest.mark.parametrize(("how", "expected"), [("inner", 0), ("left", 5), ("semi", 0), ("anti", 5)])
-def test_an_empty_other_side_has_no_partners(how: How, expected: int) -> None:
+def test_an_empty_other_side_has_no_matches(how: How, expected: int) -> None:
     assert joined(how, right=RIGHT.clear()).height == expected
 
 
@@ -50,11 +50,11 @@ def test_no_rows_give_no_rows(how: How) -> None:
     assert joined(how, left=LEFT.clear()).height == 0
 
 
-def test_inner_repeats_a_row_for_equal_keys_that_bring_no_columns() -> None:
+def test_inner_repeats_a_row_for_equal_keys_that_add_no_columns() -> None:
     assert joined("inner", right=RIGHT.select("k")).frame(["a"])["a"].to_list() == ["q", "q", "s", "t", "t"]
 
 
-def test_left_repeats_a_row_for_equal_keys_that_bring_no_columns() -> None:
+def test_left_repeats_a_row_for_equal_keys_that_add_no_columns() -> None:
     assert joined("left", right=RIGHT.select("k")).frame(["a"])["a"].to_list() == ["p", "q", "q", "r", "s", "t", "t"]
 
 
@@ -64,6 +64,6 @@ def test_a_key_of_two_columns_matches_only_where_both_do() -> None:
     assert join(Late(left), Build(right, ["k", "m"]), "inner").frame(["k", "m", "v"]).rows() == [(1, "b", 7)]
 
 
-def test_a_partner_brings_a_column_whose_name_was_used_for_one_nobody_needs_any_more() -> None:
+def test_a_join_may_add_a_column_with_the_name_of_a_dropped_one() -> None:
     left = LEFT.with_columns(b=pl.lit("old"))
     assert joined("inner", left=left).frame(["b"])["b"].to_list() == ["x", "w", "y", "x", "w"]

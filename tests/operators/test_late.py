@@ -1,4 +1,4 @@
-"""Late rows: a column is built for those rows only that are left when somebody asks for it."""
+"""Late materialisation: a column is built only for the rows that remain when it is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = pl.DataFrame({"price": [5, 50, 500, 5000], "text": ["a", "b", "c", "d"],
 
 
 class Counting:
-    """A source that remembers which rows it built of which column."""
+    """A source that records the rows it built of each column."""
 
     def __init__(self) -> None:
         self.built: list[tuple[str, list[int]]] = []
@@ -45,7 +45,7 @@ def test_a_filter_keeps_text_from_being_built_for_the_rows_it_drops(source: Coun
     assert source.rows_of("text") == [2, 3]
 
 
-def test_a_second_predicate_builds_only_what_the_first_left(source: Counting) -> None:
+def test_a_second_predicate_builds_only_rows_that_passed_the_first(source: Counting) -> None:
     rows_over(source).filter([pl.col("price") > 100, pl.col("text") != "c"])
     assert source.rows_of("text") == [2, 3]
 
@@ -73,24 +73,24 @@ def test_positions_are_those_of_the_source_rows(source: Counting) -> None:
     assert kept.frame([POSITION])[POSITION].to_list() == [101, 103]
 
 
-def test_rows_that_do_not_take_part_are_never_built(source: Counting) -> None:
+def test_unusable_rows_are_never_built(source: Counting) -> None:
     rows = Late.of_source(source, np.array([1, 3]), 2, first_position=0)
     assert rows.frame(["text", POSITION]).rows() == [("b", 1), ("d", 3)]
     assert source.rows_of("text") == [1, 3]
 
 
-def test_a_repeated_row_is_built_twice_from_one_place(source: Counting) -> None:
+def test_a_repeated_row_is_built_twice_from_one_source_row(source: Counting) -> None:
     twice = rows_over(source).take(np.array([2, 2]))
     assert twice.frame(["text"])["text"].to_list() == ["c", "c"]
 
 
-def test_a_column_made_on_the_way_hides_the_one_of_the_source(source: Counting) -> None:
+def test_a_computed_column_hides_the_source_column(source: Counting) -> None:
     rows = rows_over(source).with_columns([pl.lit("made").alias("text")])
     assert rows.frame(["text"])["text"].to_list() == ["made"] * 4
     assert source.rows_of("text") == []
 
 
-def test_a_filter_that_drops_nothing_gives_back_the_rows_themselves(source: Counting) -> None:
+def test_a_filter_that_drops_nothing_returns_the_same_object(source: Counting) -> None:
     rows = rows_over(source)
     assert rows.filter([pl.col("price") > 0]) is rows
 

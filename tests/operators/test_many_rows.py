@@ -1,4 +1,4 @@
-"""What takes a shorter way for many rows gives what the plain way gives."""
+"""Fast paths for many rows return the same result as the general path."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from cauce.operators import aggregate, order, top_k
-from cauce.operators.aggregate import Aggregate, Count, First, Max, Mean, Min, Sum
+from cauce.operators import order, top_k
+from cauce.operators.aggregates import Aggregate, Count, First, Max, Mean, Min, Sum, group_by
 from cauce.operators.order import POSITION, SortKey, desc, sort_keys
 
 SEEDS = range(20)
@@ -77,10 +77,10 @@ def test_merging_groups(monkeypatch: pytest.MonkeyPatch, seed: int, keys: tuple[
         "most": Max("d"),
         "first": First("x"),
     }
-    parts = [aggregate.partial(rows(seed * 10 + i), keys, aggregates) for i in range(3)]
+    parts = [group_by.partial(rows(seed * 10 + i), keys, aggregates) for i in range(3)]
     plain, short = both(
         monkeypatch,
-        aggregate,
-        lambda: aggregate.final(aggregate.merge(pl.concat(parts), keys, aggregates), keys, aggregates),
+        group_by,
+        lambda: group_by.final(group_by.merge(pl.concat(parts), keys, aggregates), keys, aggregates),
     )
     assert_frame_equal(plain, short)

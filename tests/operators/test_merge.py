@@ -1,4 +1,4 @@
-"""Partial, merge, final: however rows are cut into batches and batches merged, the outcome is the same."""
+"""Partial, merge, final: the result does not depend on how rows are batched and batches are merged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from cauce.operators.aggregate import Collect, Count, First, Max, Mean, Min, Quantile, Sum, final, merge, partial
+from cauce.operators.aggregates import Collect, Count, First, Max, Mean, Min, Quantile, Sum, final, merge, partial
 from tests.operators.folding import fold, placed
 
 AGGREGATES = {
@@ -59,7 +59,7 @@ def merged_at_random(rng: random.Random, batches: list[pl.DataFrame], keys: list
 
 
 def cut_at_random(rng: random.Random, frame: pl.DataFrame) -> list[pl.DataFrame]:
-    """Batches of any size, empty ones too, the rows among them in any order."""
+    """Batches of any size, including empty ones, with the rows in any order."""
     shuffled = frame[rng.sample(range(frame.height), frame.height)] if frame.height else frame
     cuts = sorted(rng.randint(0, frame.height) for _ in range(rng.randint(0, 4)))
     return [shuffled[a:b] for a, b in zip([0, *cuts], [*cuts, frame.height], strict=True)]
@@ -68,7 +68,7 @@ def cut_at_random(rng: random.Random, frame: pl.DataFrame) -> list[pl.DataFrame]
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows_strategy, st.sampled_from([["k"], [], ["k", "t"]]), st.randoms(use_true_random=False))
-def test_any_split_and_any_nesting_of_merges_gives_the_outcome_of_one_batch(
+def test_any_split_and_any_nesting_of_merges_gives_the_result_of_one_batch(
     rows: list[tuple[object, ...]], keys: list[str], rng: random.Random
 ) -> None:
     frame = frame_of(rows)
@@ -76,7 +76,7 @@ def test_any_split_and_any_nesting_of_merges_gives_the_outcome_of_one_batch(
     assert_frame_equal(merged_at_random(rng, cut_at_random(rng, frame), keys), whole, check_exact=True)
 
 
-def test_merging_what_is_merged_changes_nothing() -> None:
+def test_a_second_merge_changes_nothing() -> None:
     frame = frame_of([(1, 2, Decimal("0.5"), 1e308, "a"), (1, 3, None, 1e308, "b"), (2, None, None, None, None)])
     once = merge(partial(frame, ["k"], AGGREGATES), ["k"], AGGREGATES)
     assert_frame_equal(merge(once, ["k"], AGGREGATES), once)

@@ -22,7 +22,7 @@ def test_nulls_are_last_in_both_directions(key: SortKey, expected: list[int | No
     assert ordered([None, 1, 2], key) == expected
 
 
-def test_text_goes_by_code_point() -> None:
+def test_text_sorts_by_code_point() -> None:
     texts: list[object] = ["é", "a", "Z", "😀", "\ufffd", "", "z"]
     assert ordered(texts, SortKey("x")) == sorted(map(str, texts))
 
@@ -43,7 +43,7 @@ def test_lists_break_ties_too() -> None:
     assert sort_rows(rows, [SortKey("x")])["tags"].to_list() == [["a"], ["a", "z"], ["b"]]
 
 
-def test_the_columns_come_out_as_they_went_in() -> None:
+def test_a_sort_keeps_the_columns() -> None:
     rows = pl.DataFrame({"n": [2, 1], "d": [1, 1]})
     assert sort_rows(rows, [SortKey(Ratio("n", "d"))]).columns == ["n", "d"]
 

@@ -1,4 +1,4 @@
-"""Scalars: the one row of a global aggregate beside every row."""
+"""Scalars: the single row of a global aggregate is added to every row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cauce.operators.late import Late
 ROWS = pl.DataFrame({"x": [1, 2]})
 
 
-def test_every_row_sees_the_scalars() -> None:
+def test_scalars_are_added_to_every_row() -> None:
     rows = attach_scalars(Late(ROWS), pl.DataFrame({"n": [7], "m": ["a"]}))
     assert rows.frame(["x", "n", "m"]).rows() == [(1, 7, "a"), (2, 7, "a")]
 

@@ -1,4 +1,4 @@
-"""Select and with_columns: what a row shows."""
+"""Select and with_columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_swaps_two_names() -> None:
     assert rows.frame(["a", "b"]).rows() == [("x", 1), ("y", 2)]
 
 
-def test_a_literal_stands_in_every_row() -> None:
+def test_a_literal_is_repeated_in_every_row() -> None:
     rows = select(Late(ROWS), [pl.lit("best").alias("which")], keep_position=False)
     assert rows.frame(["which"])["which"].to_list() == ["best", "best"]
 
@@ -46,7 +46,7 @@ def test_with_columns_replaces_a_column_of_the_same_name() -> None:
     assert rows.frame(["a", "b"]).rows() == [(2, "x"), (3, "y")]
 
 
-def test_with_columns_reads_the_values_that_stood_before_it() -> None:
+def test_with_columns_reads_the_old_values() -> None:
     rows = Late(ROWS).with_columns([pl.lit(0).alias("a"), pl.col("a").alias("before")])
     assert rows.frame(["a", "before"]).rows() == [(0, 1), (0, 2)]
 

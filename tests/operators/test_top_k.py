@@ -1,4 +1,4 @@
-"""The first k rows, of all or of each key."""
+"""The first k rows, of all rows or per key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_first_k_of_each_key() -> None:
     assert items(top_k(SALES, 1, BY, ["shop"])) == ["c", "b"]
 
 
-def test_a_null_key_has_no_top() -> None:
+def test_rows_with_a_null_key_are_dropped() -> None:
     assert "f" not in items(top_k(SALES, 9, BY, ["shop"]))
 
 
@@ -53,13 +53,13 @@ def test_ties_of_all_rows_stay_when_asked() -> None:
     assert items(top_k(SALES, 2, [desc("sold")], (), "all")) == ["f", "c", "e"]
 
 
-def test_rows_that_tie_only_by_rounding_are_no_ties() -> None:
+def test_rows_that_tie_only_by_rounding_are_not_ties() -> None:
     big = 10**17
     rows = pl.DataFrame({"item": ["a", "b"], "n": [big, big + 1], "d": [big + 1, big + 2]})
     assert items(top_k(rows, 1, [desc(Ratio("n", "d"))], (), "all")) == ["b"]
 
 
-def test_no_rows_have_no_top() -> None:
+def test_the_top_of_no_rows_is_empty() -> None:
     assert top_k(SALES.clear(), 3, BY, ["shop"], "all").schema == SALES.schema
 
 
@@ -72,7 +72,7 @@ def test_no_rows_have_no_top() -> None:
     st.sampled_from([desc("v"), SortKey(Ratio("v", "w"))]),
     st.randoms(use_true_random=False),
 )
-def test_the_top_of_a_union_of_tops_is_the_top(
+def test_the_top_k_of_a_union_of_top_k_results_is_exact(
     rows: list[tuple[int | None, int, int]],
     k: int,
     per: tuple[str, ...],

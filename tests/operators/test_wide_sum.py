@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cauce.operators.aggregate import Aggregates, Mean, Sum
+from cauce.operators.aggregates import Aggregates, Mean, Sum
 from tests.operators.folding import fold, one, placed
 
 LIMIT = 10**38
@@ -91,7 +91,7 @@ def test_a_sum_of_integers_beyond_64_bits_is_exact() -> None:
     assert one(Sum("v"), pl.Series([2**63 - 1, 1])) == 2**63
 
 
-def test_a_sum_passes_38_digits_on_its_way() -> None:
+def test_a_partial_sum_may_exceed_38_digits() -> None:
     most = Decimal("9" * 20)
     rows = placed(pl.DataFrame({"v": pl.Series([most] * 3 + [-most] * 3, dtype=MONEY)}))
     for batches in ([rows], [rows[:3], rows[3:]], [rows[:1], rows[1:4], rows[4:]]):
@@ -118,7 +118,7 @@ def test_nulls_add_nothing_to_a_wide_sum() -> None:
     assert one(Mean("v"), values) == float(Fraction(10**20 - 1, 3))
 
 
-def test_groups_keep_apart_when_one_of_them_is_wide() -> None:
+def test_groups_are_independent_if_one_of_them_is_wide() -> None:
     most = Decimal("9" * 20)
     frame = pl.DataFrame({"k": ["a", "b", "a", "c"], "v": pl.Series([most, Decimal(1), most, None], dtype=MONEY)})
     assert fold([frame], ["k"], {"s": Sum("v")}).rows() == [("a", None), ("b", Decimal(1)), ("c", Decimal(0))]

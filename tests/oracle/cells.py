@@ -32,7 +32,7 @@ _DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?)?")
 
 @dataclass(frozen=True)
 class Kind:
-    """How a cell is read, the column type it is stored as, and what the rejects table says if it fails."""
+    """How a cell is read, the column type it is stored as, and the reason in the rejects table if it fails."""
 
     parse: Callable[[str], Value]
     stored_as: pa.DataType

@@ -20,7 +20,7 @@ class Files:
 
 
 def single(*names: str) -> Files:
-    """One file directly in the data folder; a later name stands in where the earlier ones are missing."""
+    """One file directly in the data directory; a later name is used if the earlier ones are missing."""
     return Files(tuple(re.escape(name) for name in names))
 
 
@@ -39,6 +39,6 @@ def find(files: Files, data: Path) -> list[Path]:
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a file, unpacked."""
+    """The bytes of a file, decompressed."""
     data = path.read_bytes()
     return gzip.decompress(data) if path.name.endswith(".gz") else data

@@ -1,4 +1,4 @@
-"""What a dataset's module offers: its tables, and for each query its columns and how it is answered."""
+"""The interface of a dataset's module: its tables, and for each query its columns and its answer."""
 
 from __future__ import annotations
 

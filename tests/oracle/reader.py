@@ -25,7 +25,7 @@ _LONE_CR = "\u0100"
 
 @dataclass(frozen=True)
 class Record:
-    """The cells of one record, and the physical line (the first is 1) on which it begins."""
+    """The cells of one record, and the physical line (the first is 1) on which it starts."""
 
     line: int
     cells: list[str]
@@ -33,7 +33,7 @@ class Record:
 
 @dataclass(frozen=True)
 class RecordReject:
-    """A record, or a line, that could not be cut into the header's number of cells."""
+    """A record, or a line, that could not be split into the header's number of cells."""
 
     line: int
     reason: str

@@ -24,7 +24,7 @@ def cents(value: int) -> str:
 
 
 def plain(value: Decimal) -> str:
-    """An exact decimal without needless zeros and without an exponent."""
+    """An exact decimal without trailing zeros and without an exponent."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

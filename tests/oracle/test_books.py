@@ -160,7 +160,7 @@ def test_q5_can_score_with_textblob(tmp_path: Path) -> None:
         ("q5", "title,sentiment"),
     ],
 )
-def test_a_query_without_rows_is_its_header(tmp_path: Path, query: str, header: str) -> None:
+def test_empty_answer_has_only_a_header(tmp_path: Path, query: str, header: str) -> None:
     books(tmp_path)
     reviews(tmp_path)
     assert answer("books", tmp_path, [query]) == {query: lines(header)}

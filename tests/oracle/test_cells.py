@@ -1,4 +1,4 @@
-"""Every kind of cell: texts it takes with their values, and texts it refuses."""
+"""Every kind of cell: accepted texts with their values, and rejected texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from tests.oracle.cells import (
         (NAMES, "[{'id': 1, 'name': 'Drama', 'x': None}, {'name': \"d'Or\"}]", ["Drama", "d'Or"]),
     ],
 )
-def test_a_cell_of_its_kind_has_a_value(kind: Kind, text: str, value: Value) -> None:
+def test_valid_cell_is_decoded(kind: Kind, text: str, value: Value) -> None:
     assert kind.parse(text) == value
 
 
@@ -91,7 +91,7 @@ def test_a_cell_of_its_kind_has_a_value(kind: Kind, text: str, value: Value) -> 
         (NAMES, ["['a']", "[{'id': 1}]", "[{'name': None}]", "{'name': 'a'}", "[{'name': 1}]", "None"]),
     ],
 )
-def test_a_cell_of_another_kind_has_none(kind: Kind, texts: list[str]) -> None:
+def test_invalid_cell_is_not_decoded(kind: Kind, texts: list[str]) -> None:
     for text in texts:
         with pytest.raises(ValueError):
             kind.parse(text)

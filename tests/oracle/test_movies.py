@@ -37,7 +37,7 @@ def ratings(data: Path, *rows: tuple[str, str]) -> None:
     write(data / "ratings.csv", *({"movieId": movie, "rating": rating} for movie, rating in rows))
 
 
-def test_q1_wants_both_countries_and_the_first_decade(tmp_path: Path) -> None:
+def test_q1_requires_both_countries_and_the_first_decade(tmp_path: Path) -> None:
     both = ("Spain", "France", "Argentina")
     movies(
         tmp_path,
@@ -107,7 +107,7 @@ def test_q3_finds_the_best_and_the_worst_with_ties_to_the_lowest_id_and_title(tm
     }
 
 
-def test_q3_lets_a_single_candidate_be_both(tmp_path: Path) -> None:
+def test_q3_single_candidate_is_best_and_worst(tmp_path: Path) -> None:
     movies(tmp_path, movie("1", "Only, one", "Argentina"))
     ratings(tmp_path, ("1", "3"))
     expected = lines("which,id,title,rating", 'best,1,"Only, one",3.0', 'worst,1,"Only, one",3.0')

@@ -28,7 +28,7 @@ def test_there_are_nineteen_queries() -> None:
     assert sum(len(dataset.queries) for dataset in DATASETS.values()) == 19
 
 
-def test_a_stand_in_is_read_only_where_the_file_itself_is_missing(tmp_path: Path) -> None:
+def test_replacement_file_is_read_only_if_the_main_file_is_missing(tmp_path: Path) -> None:
     base_fare(tmp_path, "itineraries_random_2M.csv", "2.00")
     assert q5_fare(tmp_path) == "2.00"
     base_fare(tmp_path, "itineraries.csv", "1.00")
@@ -41,7 +41,7 @@ def test_a_compressed_file_is_read_under_its_own_name(tmp_path: Path) -> None:
     assert b"\nitineraries.csv.gz,2,baseFare," in answer("flights", tmp_path, ["q5"])["rejects"]
 
 
-def test_a_file_that_lies_twice_is_refused(tmp_path: Path) -> None:
+def test_file_in_two_places_is_rejected(tmp_path: Path) -> None:
     write(tmp_path / "transactions_202401.csv")
     write(tmp_path / "transactions/transactions_202401.csv")
     with pytest.raises(ValueError, match="twice"):
@@ -67,7 +67,7 @@ def test_every_query_is_answered_by_default(tmp_path: Path) -> None:
     assert list(answer("books", tmp_path)) == ["q1", "q2", "q3", "q4", "q5"]
 
 
-def test_rejects_are_ordered_by_file_line_and_column_and_each_is_there_once(tmp_path: Path) -> None:
+def test_rejects_are_ordered_and_unique(tmp_path: Path) -> None:
     header = "Title,authors,publisher,publishedDate,categories\n"
     (tmp_path / "books_data.csv").write_text(header + "T,x,,1995,y\n" * 9 + 'T,"x"x\n' + "T,x\ré,,1995,[]\n,\n")
     (tmp_path / "Books_rating.csv").write_text("Title,review/score,review/text\nT,high,\n")
@@ -83,7 +83,7 @@ def test_rejects_are_ordered_by_file_line_and_column_and_each_is_there_once(tmp_
     assert found["rejects"] == lines("file,line,column,reason,raw", *expected)
 
 
-def test_rejects_of_cells_are_only_those_that_a_chosen_query_uses(tmp_path: Path) -> None:
+def test_only_cells_used_by_chosen_queries_are_rejected(tmp_path: Path) -> None:
     header = "Title,authors,publisher,publishedDate,categories\n"
     (tmp_path / "books_data.csv").write_text(header + "T,x,,1995,y\n")
     assert answer("books", tmp_path, ["q2"])["rejects"] == lines(
@@ -91,7 +91,7 @@ def test_rejects_of_cells_are_only_those_that_a_chosen_query_uses(tmp_path: Path
     )
 
 
-def test_a_rejected_cell_is_shown_up_to_500_characters(tmp_path: Path) -> None:
+def test_rejected_cell_is_truncated_to_500_characters(tmp_path: Path) -> None:
     write(tmp_path / "itineraries.csv", {"startingAirport": "A", "baseFare": "é" * 501})
     assert answer("flights", tmp_path, ["q5"])["rejects"].decode().endswith("," + "é" * 500 + "\n")
 
@@ -120,15 +120,15 @@ def test_cents_print_with_two_decimals() -> None:
     ("value", "text"),
     [("1200", "1200"), ("12.50", "12.5"), ("100.000", "100"), ("0E-18", "0"), ("0.000000000000000001",) * 2],
 )
-def test_plain_decimals_have_no_needless_zeros_and_no_exponent(value: str, text: str) -> None:
+def test_decimals_have_no_trailing_zeros_and_no_exponent(value: str, text: str) -> None:
     assert plain(Decimal(value)) == text
 
 
-def test_csv_quotes_only_where_rfc_4180_needs_it() -> None:
+def test_csv_quotes_only_where_rfc_4180_requires_it() -> None:
     row: Row = ("a b", 'q"', "c,d", "e\nf", "g\rh", None, [], ["x", "y,z"], 0.1)
     assert csv_bytes(["é"], [row]) == 'é\na b,"q""","c,d","e\nf","g\rh",,,"x; y,z",0.1\n'.encode()
 
 
-def test_scores_are_whole_ten_thousandths() -> None:
+def test_scores_are_integers_in_ten_thousandths() -> None:
     assert [vader("good"), vader("bad"), vader(" ")] == [4404, -5423, 0]
     assert [textblob("good"), textblob(" ")] == [7000, 0]

@@ -37,7 +37,7 @@ def cells(data: bytes) -> list[list[str]]:
         (b'"\xc3""",\xef\xbb\xbf\n', [['�"', "\ufeff"]]),
     ],
 )
-def test_cells_are_cut_as_rfc_4180_says(body: bytes, expected: list[list[str]]) -> None:
+def test_cells_are_split_by_rfc_4180(body: bytes, expected: list[list[str]]) -> None:
     assert cells(b"x,y\n" + body) == expected
 
 
@@ -53,7 +53,7 @@ def test_a_file_without_records_has_no_header() -> None:
     assert read(b"\n\n") == Sheet([])
 
 
-def test_a_broken_header_is_an_error() -> None:
+def test_malformed_header_is_an_error() -> None:
     with pytest.raises(ValueError, match="header"):
         read(b'"x"y,z\n')
 
@@ -61,23 +61,23 @@ def test_a_broken_header_is_an_error() -> None:
 @pytest.mark.parametrize(
     "line", [b'"a"b,2', b'1,"a" ', b'"a"\r,2', b'1,"a"\rb', b'1,"a" "b"', b'"a""b"c,2', b'1,"\xff"x']
 )
-def test_a_fault_costs_one_line(line: bytes) -> None:
+def test_malformed_record_rejects_one_line(line: bytes) -> None:
     sheet = read(b"x,y\n1,2\n" + line + b"\r\n3,4\n")
     assert sheet.records == [Record(2, ["1", "2"]), Record(4, ["3", "4"])]
     assert sheet.rejects == [RecordReject(3, "broken quoting", line.decode(errors="replace"))]
 
 
-def test_a_cr_between_a_closing_quote_and_the_end_of_the_file_is_a_fault() -> None:
+def test_cr_between_a_closing_quote_and_the_end_of_the_file_is_malformed() -> None:
     assert read(b'x,y\n1,"2"\r').rejects == [RecordReject(2, "broken quoting", '1,"2"\r')]
 
 
-def test_reading_goes_on_at_the_line_after_the_one_where_the_broken_record_began() -> None:
+def test_reading_continues_at_the_line_after_the_start_of_a_malformed_record() -> None:
     sheet = read(b'x,y\n1,"a\nb,c\n3,"d"\n4,5\n')
     assert sheet.records == [Record(3, ["b", "c"]), Record(4, ["3", "d"]), Record(5, ["4", "5"])]
     assert sheet.rejects == [RecordReject(2, "broken quoting", '1,"a')]
 
 
-def test_an_unclosed_quote_costs_its_line_and_not_the_rest_of_the_file() -> None:
+def test_unclosed_quote_rejects_only_its_line() -> None:
     sheet = read(b'x,y\n1,"a\n3,4\n5,6')
     assert sheet.records == [Record(3, ["3", "4"]), Record(4, ["5", "6"])]
     assert sheet.rejects == [RecordReject(2, "broken quoting", '1,"a')]
@@ -92,7 +92,7 @@ def test_a_wrong_number_of_cells_rejects_the_whole_record() -> None:
     ]
 
 
-def test_the_raw_text_is_cut_at_500_characters_not_bytes() -> None:
+def test_raw_text_is_truncated_to_500_characters_not_bytes() -> None:
     assert read(b"x,y\n" + "é".encode() * 600).rejects[0].raw == "é" * 500
 
 
@@ -101,7 +101,7 @@ def test_lines_are_counted_through_records_that_span_several_and_through_empty_o
     assert sheet.records == [Record(3, ["1\n\n", "2"]), Record(7, ["3", "4"])]
 
 
-def test_a_quoted_cell_may_hold_as_many_bytes_as_the_limit_and_no_more() -> None:
+def test_quoted_cell_may_have_at_most_the_limit_of_bytes() -> None:
     data = b'x,y\n1,"a""\n5"\n1,"a""\n56"\n123456789,2\n'
     sheet = read(data, quoted_limit_bytes=5)
     assert sheet.records == [Record(2, ["1", 'a"\n5']), Record(6, ["123456789", "2"])]
@@ -111,7 +111,7 @@ def test_a_quoted_cell_may_hold_as_many_bytes_as_the_limit_and_no_more() -> None
     ]
 
 
-def test_the_limit_is_not_the_one_of_csv_and_leaves_that_one_alone() -> None:
+def test_cell_limit_is_independent_of_the_csv_module() -> None:
     before = csv.field_size_limit(1000)
     try:
         long = "a" * 1001
@@ -185,6 +185,6 @@ def _record_by_hand(text: str, at: int, limit: int) -> tuple[int, list[str] | No
 @pytest.mark.slow
 @settings(max_examples=1000, deadline=None, database=None)
 @given(st.text(alphabet='a",\r\n', max_size=40), st.integers(0, 6))
-def test_it_cuts_as_a_loop_over_characters_does(body: str, limit: int) -> None:
+def test_splitter_equals_a_loop_over_characters(body: str, limit: int) -> None:
     text = "x,y\n" + body
     assert read(text.encode(), quoted_limit_bytes=limit) == _by_hand(text, limit)

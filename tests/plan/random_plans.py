@@ -1,4 +1,4 @@
-"""Random relations, each beside the frame that it should give, computed by Polars alone in one piece.
+"""Random relations, each with its expected frame, computed by Polars alone in one piece.
 
 Relations are drawn from a pool that grows, so that queries share parts, join what they come from, and feed on one
 another's outcomes. Columns that start with `t` hold text, all others whole numbers.
@@ -7,6 +7,7 @@ another's outcomes. Columns that start with `t` hold text, all others whole numb
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,13 +19,9 @@ from cauce.plan import (
     Relation,
     Table,
     Text,
-    count,
-    count_distinct,
+    agg,
     desc,
-    greatest,
-    least,
-    mode_count,
-    total,
+    window,
 )
 from cauce.plan.outputs import Output
 
@@ -86,8 +83,8 @@ class Drawing:
 
     def grow(self) -> None:
         narrow = (self.filter, self.add, self.select)
-        wide = (self.group, self.by_value, self.all_rows, self.top, self.distinct)
-        of_two = (self.join, self.join, self.concat, self.scalars)
+        wide = (self.group, self.by_value, self.all_rows, self.top, self.distinct, self.limit, self.window)
+        of_two = (self.join, self.join, self.conditional_join, self.concat, self.combine, self.scalars)
         step = self.rng.choice((*narrow, *wide, *of_two))
         made = step(self.pick())
         if made is not None and made.numbers and made.frame.height < 500:
@@ -118,11 +115,12 @@ class Drawing:
     def group(self, pair: Pair) -> Pair:
         keys, value = self.keys(pair), self.rng.choice(pair.numbers)
         n, s, low, high = (self.name() for _ in range(4))
-        relation = pair.relation.group_by(*keys).agg(
-            **{n: count(), s: total(value), low: least(value), high: greatest(value)}
+        nulls = self.rng.random() < 0.5
+        relation = pair.relation.group_by(*keys, nulls=nulls).agg(
+            **{n: agg.count(), s: agg.sum(value), low: agg.min(value), high: agg.max(value)}
         )
         frame = (
-            pair.frame.drop_nulls(keys)
+            (pair.frame if nulls else pair.frame.drop_nulls(keys))
             .group_by(keys)
             .agg(
                 pl.len().cast(pl.Int64).alias(n),
@@ -136,11 +134,14 @@ class Drawing:
     def by_value(self, pair: Pair) -> Pair:
         keys, value = self.keys(pair), self.rng.choice([*pair.numbers, *pair.texts])
         n, most = self.name(), self.name()
-        relation = pair.relation.group_by(*keys).agg(**{n: count_distinct(value), most: mode_count(value)})
+        nulls = self.rng.random() < 0.5
+        relation = pair.relation.group_by(*keys, nulls=nulls).agg(
+            **{n: agg.n_unique(value), most: agg.mode_count(value)}
+        )
         present = pl.col(value).drop_nulls()
         times = present.unique_counts().max().fill_null(0).cast(pl.Int64)
         frame = (
-            pair.frame.drop_nulls(keys)
+            (pair.frame if nulls else pair.frame.drop_nulls(keys))
             .with_columns(pl.col(value).alias("#v"))
             .group_by(keys)
             .agg(present.n_unique().cast(pl.Int64).alias(n), times.alias(most))
@@ -149,7 +150,7 @@ class Drawing:
 
     def all_rows(self, pair: Pair) -> Pair:
         value, n, s = self.rng.choice(pair.numbers), self.name(), self.name()
-        relation = pair.relation.agg(**{n: count(), s: total(value)})
+        relation = pair.relation.agg(**{n: agg.count(), s: agg.sum(value)})
         return Pair(relation, pair.frame.select(pl.len().cast(pl.Int64).alias(n), pl.col(value).sum().alias(s)))
 
     def top(self, pair: Pair) -> Pair:
@@ -163,8 +164,35 @@ class Drawing:
         return Pair(relation, frame.select(pair.frame.columns))
 
     def distinct(self, pair: Pair) -> Pair:
-        keys = self.keys(pair)
-        return Pair(pair.relation.distinct(*keys), pair.frame.select(keys).drop_nulls().unique())
+        keys, nulls = self.keys(pair), self.rng.random() < 0.5
+        rows = pair.frame.select(keys)
+        return Pair(pair.relation.distinct(*keys, nulls=nulls), (rows if nulls else rows.drop_nulls()).unique())
+
+    def limit(self, pair: Pair) -> Pair:
+        by = self.rng.sample(pair.frame.columns, len(pair.frame.columns))
+        n, offset = self.rng.choice([1, 3, None]), self.rng.randint(0, 2)
+        frame = pair.frame.sort(by, nulls_last=True).slice(offset, n)
+        return Pair(pair.relation.limit(n, by=by, offset=offset), frame)
+
+    def window(self, pair: Pair) -> Pair:
+        """Numbers rows, and sums the row and the one before, in the order of all columns."""
+        keys, value, number, total = self.keys(pair), self.rng.choice(pair.numbers), self.name(), self.name()
+        by = self.rng.sample(pair.frame.columns, len(pair.frame.columns))
+        relation = pair.relation.window(
+            partition_by=keys,
+            order_by=by,
+            frame=window.rows(-1, 0),
+            **{number: window.row_number(), total: window.sum(value)},
+        )
+        seen: dict[tuple[object, ...], list[int | None]] = {}
+        rows = []
+        for row in pair.frame.sort(by, nulls_last=True).rows(named=True):
+            values = seen.setdefault(tuple(row[key] for key in keys), [])
+            values.append(row[value])
+            present = [each for each in values[-2:] if each is not None]
+            rows.append((*row.values(), len(values), sum(present) if present else None))
+        schema = {**pair.frame.schema, number: pl.Int64(), total: pl.Int64()}
+        return Pair(relation, pl.DataFrame(rows, schema=schema, orient="row"))
 
     def join(self, pair: Pair) -> Pair | None:
         other = self.pick()
@@ -175,16 +203,47 @@ class Drawing:
         key = self.name("t" if kind == "texts" else "n")
         mine = {key: self.rng.choice(left), **{self.name(n[0]): n for n in pair.frame.columns}}
         theirs = {key: self.rng.choice(right), **{self.name(n[0]): n for n in other.frame.columns}}
-        how = self.rng.choice(["inner", "left", "semi", "anti"])
-        strategy = self.rng.choice(["broadcast", "partition", None])
+        how = self.rng.choice(["inner", "left", "right", "full", "semi", "anti"])
+        strategy, nulls_equal = self.rng.choice(["broadcast", "partition", None]), self.rng.random() < 0.3
         relation = pair.relation.select(**mine).join(
-            other.relation.select(**theirs), on=key, how=how, strategy=strategy
+            other.relation.select(**theirs), on=key, how=how, strategy=strategy, nulls_equal=nulls_equal
         )
         frames = [
             each.frame.select(pl.col(old).alias(new) for new, old in renamed.items())
             for each, renamed in ((pair, mine), (other, theirs))
         ]
-        return Pair(relation, frames[0].join(frames[1], on=key, how=how, coalesce=True))
+        joined = frames[0].join(frames[1], on=key, how=how, coalesce=True, nulls_equal=nulls_equal)
+        return Pair(relation, joined.select(relation.columns))
+
+    def conditional_join(self, pair: Pair) -> Pair:
+        """A join without keys, on a condition."""
+        other = self.pick()
+        mine = {self.name(name[0]): name for name in pair.frame.columns}
+        theirs = {self.name(name[0]): name for name in other.frame.columns}
+        left, right = (
+            each.frame.select(pl.col(old).alias(new) for new, old in renamed.items())
+            for each, renamed in ((pair, mine), (other, theirs))
+        )
+        numbers = [[name for name in names if not name.startswith("t")] for names in (mine, theirs)]
+        less = pl.col(self.rng.choice(numbers[0])) < pl.col(self.rng.choice(numbers[1]))
+        how = self.rng.choice(["inner", "left", "semi", "anti", "cross"])
+        where = () if how == "cross" else less
+        relation = pair.relation.select(**mine).join(other.relation.select(**theirs), how=how, where=where)
+        return Pair(relation, _joined(left, right, how, less))
+
+    def combine(self, pair: Pair) -> Pair:
+        """A set operation; expected counts of rows are computed with counters of Python."""
+        other = self.pick()
+        name, mine, theirs = self.name(), self.rng.choice(pair.numbers), self.rng.choice(other.numbers)
+        sides = [Counter(each[column]) for each, column in ((pair.frame, mine), (other.frame, theirs))]
+        operation, distinct = self.rng.choice(["union", "intersect", "difference"]), self.rng.random() < 0.5
+        if distinct:
+            sides = [Counter(set(side)) for side in sides]
+        found = {"union": sides[0] | sides[1], "intersect": sides[0] & sides[1], "difference": sides[0] - sides[1]}
+        rows = found[operation] if distinct or operation != "union" else sides[0] + sides[1]
+        first, second = pair.relation.select(**{name: mine}), other.relation.select(**{name: theirs})
+        relation = getattr(first, operation)(second, distinct=distinct)
+        return Pair(relation, pl.DataFrame({name: list(rows.elements())}, schema={name: pl.Int64}))
 
     def concat(self, pair: Pair) -> Pair:
         other = self.pick()
@@ -201,3 +260,16 @@ class Drawing:
     def scalars(self, pair: Pair) -> Pair:
         scalars = self.all_rows(self.pick())
         return Pair(pair.relation.with_scalars(scalars.relation), pair.frame.join(scalars.frame, how="cross"))
+
+
+def _joined(left: pl.DataFrame, right: pl.DataFrame, how: str, less: pl.Expr) -> pl.DataFrame:
+    """A join on a condition, from all pairs of rows."""
+    pairs = left.with_row_index("#row").join(right, how="cross")
+    if how == "cross":
+        return pairs.drop("#row")
+    matches = pairs.filter(less)
+    found = left.with_row_index("#row")["#row"].is_in(matches["#row"].implode())
+    if how in ("semi", "anti"):
+        return left.filter(found if how == "semi" else ~found)
+    unmatched = left.filter(~found) if how == "left" else left.clear()
+    return pl.concat([matches.drop("#row"), unmatched], how="diagonal")

@@ -15,7 +15,7 @@ KIND = Parameter("kind", ("plain", "fancy"))
 tiny = dataset_of(t, parameters=(KIND,), q1=(t, {"a": INTEGER}), q2=(t, {"b": TEXT}))
 
 
-def test_an_unknown_query_is_refused_with_the_ones_there_are() -> None:
+def test_an_unknown_query_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="unknown query of tiny: q3, q9; expected one of q1, q2"):
         tiny.choose(["q1", "q3", "q9"])
 
@@ -25,7 +25,7 @@ def test_an_unknown_parameter_is_refused() -> None:
         tiny.settle({"colour": "red"})
 
 
-def test_an_unknown_choice_is_refused_with_the_ones_there_are() -> None:
+def test_an_unknown_choice_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="unknown value of kind: grand; expected one of plain, fancy"):
         tiny.settle({"kind": "grand"})
 
@@ -41,7 +41,7 @@ def test_queries_come_in_the_order_of_the_dataset(names: list[str] | None, expec
     assert [query.name for query in tiny.choose(names)] == expected
 
 
-def test_a_query_is_named_after_its_function_and_asks_what_its_docstring_says() -> None:
+def test_a_query_has_the_name_and_docstring_of_its_function() -> None:
     dataset = Dataset("d", (t,))
 
     @dataset.query(a=INTEGER)
@@ -83,7 +83,7 @@ def test_a_query_is_given_the_parameters_that_it_takes() -> None:
     assert given == ["fancy"]
 
 
-def test_a_column_that_the_relation_lacks_cannot_be_shown() -> None:
+def test_an_output_column_missing_in_the_relation_is_rejected() -> None:
     with pytest.raises(PlanError, match="q has no column z to show"):
         dataset_of(t, q=(t, {"z": TEXT})).plan()
 

@@ -1,4 +1,4 @@
-"""A plan has the same digest in every process, whatever a Python function in it holds."""
+"""A plan has the same digest in every process, whatever objects its Python functions refer to."""
 
 from __future__ import annotations
 

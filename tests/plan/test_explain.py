@@ -1,4 +1,4 @@
-"""A plan in words."""
+"""The printed form of a plan."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 from cauce.datasets import BUILT_IN, load
-from cauce.plan import INTEGER, TEXT, Identifier, Table, Text, count, desc, total
+from cauce.plan import INTEGER, TEXT, Identifier, Table, Text, agg, desc
 from cauce.plan.explain import explain, queries_of
 from tests.plan.tiny import plan_of
 
 stores = Table("stores", "stores.csv", {"store": Identifier(), "name": Text()}, small=True)
 sales = Table("sales", ["sales.csv", "sales_small.csv"], {"store": Identifier(), "amount": Identifier()})
-sums = sales.filter(pl.col("amount") > 0).group_by("store").agg(sold=total("amount"), sales=count())
+sums = sales.filter(pl.col("amount") > 0).group_by("store").agg(sold=agg.sum("amount"), sales=agg.count())
 TINY = plan_of(
     stores,
     sales,
@@ -59,7 +59,7 @@ answer rows  (1 partition)  for rows
 """
 
 
-def test_a_tiny_plan_reads_like_this() -> None:
+def test_a_tiny_plan_is_explained_as_the_golden_text() -> None:
     digest = TINY.digest[:12]
     assert explain(TINY).replace(digest, "<digest>") == GOLDEN
 

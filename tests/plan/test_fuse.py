@@ -1,4 +1,4 @@
-"""Fusing stages: only where nothing waits for what comes of it."""
+"""Stages are fused only if neither depends on the other through a third."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def names(stages: list[Stage]) -> list[str]:
     return [stage.name for stage in stages]
 
 
-def test_a_fold_whose_rows_stay_is_computed_by_its_reader() -> None:
+def test_a_fold_whose_rows_keep_their_partition_is_fused_with_its_reader() -> None:
     fused = fuse_folds([fold("a", [99], [1]), fold("b", [1], [2], stays=False), answer(2)])
     assert names(fused) == ["b", "answer"]
     assert fused[0].receives == (99,)
@@ -69,14 +69,14 @@ def test_an_edge_with_two_readers_is_not_fused() -> None:
     assert names(fuse_folds(stages)) == ["a", "b", "c", "answer"]
 
 
-def test_two_edges_between_the_same_stages_go_together() -> None:
+def test_two_edges_between_the_same_stages_are_fused_together() -> None:
     stages = [fold("a", [99], [1, 2]), fold("b", [1, 2], [3], stays=False), answer(3)]
     fused = fuse_folds(stages)
     assert names(fused) == ["b", "answer"]
     assert fused[0].receives == (99,)
 
 
-def test_two_edges_between_the_same_stages_stay_when_one_of_them_must() -> None:
+def test_two_edges_between_the_same_stages_stay_if_one_cannot_be_fused() -> None:
     a = fold("a", [99], [1, 2])
     a = replace(a, sends=(a.sends[0], replace(a.sends[1], stays=False)))
     assert names(fuse_folds([a, fold("b", [1, 2], [3], stays=False), answer(3)])) == ["a", "b", "answer"]
@@ -94,30 +94,30 @@ def test_stages_with_a_third_between_them_are_not_fused() -> None:
     ]
 
 
-def test_what_an_answer_and_another_stage_read_stays_a_stage() -> None:
+def test_a_stage_read_by_an_answer_and_another_stage_is_not_fused() -> None:
     a = fold("a", [99], [1, 2], partitions=1)
     other = fold("other", [2], [3], partitions=4, stays=False)
     assert names(fuse_folds([a, other, answer(1), answer(3)])) == ["a", "other", "answer", "answer"]
 
 
-def test_what_only_an_answer_reads_is_computed_there() -> None:
+def test_a_stage_read_only_by_an_answer_is_fused_with_it() -> None:
     fused = fuse_folds([fold("a", [99], [1], partitions=1), answer(1)])
     assert names(fused) == ["answer"]
     assert fused[0].receives == (99,)
 
 
-def test_passes_over_a_table_that_do_not_need_each_other_become_one() -> None:
+def test_independent_passes_over_a_table_are_merged() -> None:
     merged = merge_passes([scan(TABLE, [], [1]), scan(TABLE, [], [2], level=1), answer(1, 2)])
     assert names(merged) == ["scan t", "answer"]
     assert [edge.number for edge in merged[0].sends] == [2, 1]
 
 
-def test_a_pass_that_needs_another_stays_apart() -> None:
+def test_dependent_passes_are_not_merged() -> None:
     stages = [scan(TABLE, [], [1]), fold("sum", [1], [2]), scan(TABLE, [2], [3], level=1), answer(3)]
     assert names(merge_passes(stages)) == ["scan t", "sum", "scan t", "answer"]
 
 
-def test_merging_the_passes_of_one_table_may_keep_those_of_another_apart() -> None:
+def test_merging_the_passes_of_one_table_may_prevent_merging_those_of_another() -> None:
     stages = [
         scan(TABLE, [], [1]),
         scan(OTHER, [], [2]),
@@ -130,11 +130,11 @@ def test_merging_the_passes_of_one_table_may_keep_those_of_another_apart() -> No
     assert names(merged).count("scan u") == 2
 
 
-def test_stages_are_put_after_those_they_read_from() -> None:
+def test_stages_are_ordered_after_those_they_read_from() -> None:
     stages = [answer(3), fold("late", [2], [3]), fold("early", [1], [2]), scan(TABLE, [], [1])]
     assert names(in_order(stages)) == ["scan t", "early", "late", "answer"]
 
 
-def test_stages_that_wait_for_one_another_are_refused() -> None:
-    with pytest.raises(PlanError, match="circle"):
+def test_a_cycle_of_stages_is_rejected() -> None:
+    with pytest.raises(PlanError, match="cycle"):
         in_order([fold("a", [2], [1]), fold("b", [1], [2])])

@@ -1,4 +1,4 @@
-"""Booleans, times and JSON from a file to an answer: the same from every input form, and in every output form."""
+"""Booleans, times and JSON from a file to an answer: the same for every input format and output format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from cauce.api.formats import FORMATS, Format
+from cauce.job.result_formats import open_answer
 from cauce.plan import (
     BOOLEAN,
     INTEGER,
-    MOMENT,
     TEXT,
     TIMESTAMP,
+    TIMESTAMPTZ,
     Boolean,
     Column,
     Integer,
@@ -26,14 +28,11 @@ from cauce.plan import (
     Table,
     Timestamp,
     ZonedTimestamp,
-    count,
-    greatest,
-    least,
+    agg,
 )
-from cauce.scan.parts import InlineForm, Part, TableFile
-from cauce.wire import FORMATS, Format
-from cauce.wire.formats import open_answer
-from cauce.worker.job import Answers, prepare, run_in_memory
+from cauce.runner.sinks import Answers, prepare, run_in_memory
+from cauce.scan.parts import Part, TableFile
+from cauce.scan.reader import read_part
 from tests.plan.tiny import Question, dataset_of
 
 UTC = dt.UTC
@@ -58,7 +57,7 @@ ROWS: list[tuple[str, str, str, str, str]] = [
     ("6", "2024-02-30T00:00Z", "2024-02-30", "Yes", '{"city": "Quito", "guests": "many"}'),
 ]
 HEADER = ("id", "seen", "local", "paid", "extra")
-COLUMNS = {"id": INTEGER, "seen": MOMENT, "local": TIMESTAMP, "paid": BOOLEAN, "city": TEXT, "guests": INTEGER}
+COLUMNS = {"id": INTEGER, "seen": TIMESTAMPTZ, "local": TIMESTAMP, "paid": BOOLEAN, "city": TEXT, "guests": INTEGER}
 REJECTS = [
     (6, "extra", "not valid JSON", '{"city": '),
     (6, "local", "a time with an offset", "2024-01-01T05:00Z"),
@@ -113,7 +112,7 @@ def test_cells_of_parquet_texts_are_those_of_csv(tmp_path: Path) -> None:
     assert rejects_of(answers) == REJECTS
 
 
-def test_typed_columns_of_parquet_are_taken_by_value(tmp_path: Path) -> None:
+def test_typed_columns_of_parquet_are_read_by_value(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {
             "id": [1, 2],
@@ -140,7 +139,7 @@ def arrow_stream(table: pa.Table) -> bytes:
 
 def ndjson_line(row: tuple[str, ...]) -> bytes:
     cells: dict[str, object] = dict(zip(HEADER, row, strict=True))
-    # As a writer of JSON has them: numbers, booleans and objects, and null for nothing.
+    # As a JSON writer produces them: numbers, booleans and objects, and null for a missing value.
     cells["id"] = int(row[0])
     cells["paid"] = {"true": True, "0": 0}.get(row[3], row[3] or None)
     try:
@@ -151,12 +150,12 @@ def ndjson_line(row: tuple[str, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["arrow", "ndjson"])
-def test_uploaded_rows_are_read_as_those_of_csv(form: InlineForm) -> None:
+def test_uploaded_rows_are_read_as_those_of_csv(form: str) -> None:
     texts = pl.DataFrame(ROWS, schema=list(HEADER), orient="row")
     data = arrow_stream(texts.to_arrow()) if form == "arrow" else b"".join(map(ndjson_line, ROWS))
     part = Part(0, TableFile("visits", "visits", len(data)), (), 2, 0, len(data), data, form=form)
     columns = frozenset(VISITS.spec.columns)
-    block = part.read(VISITS.spec, columns, lambda size: pytest.fail("needs no buffer"))
+    block = read_part(part, VISITS.spec, columns, lambda size: pytest.fail("needs no buffer"))
     assert block.rejects(columns).select("line", "column", "reason", "raw").rows() == REJECTS
     usable = block.usable(columns)
     assert usable is not None
@@ -165,10 +164,10 @@ def test_uploaded_rows_are_read_as_those_of_csv(form: InlineForm) -> None:
 
 
 def test_booleans_and_times_can_be_keys_and_be_compared(visits: Path) -> None:
-    grouped = VISITS.group_by("paid").agg(n=count(), first=least("seen"), last=greatest("local")).sort("paid")
-    columns = {"paid": BOOLEAN, "n": INTEGER, "first": MOMENT, "last": TIMESTAMP}
-    by_time = VISITS.group_by("seen", "local").agg(n=count()).sort("seen")
-    answers = run(visits, by_paid=(grouped, columns), by_time=(by_time, {"seen": MOMENT, "n": INTEGER}))
+    grouped = VISITS.group_by("paid").agg(n=agg.count(), first=agg.min("seen"), last=agg.max("local")).sort("paid")
+    columns = {"paid": BOOLEAN, "n": INTEGER, "first": TIMESTAMPTZ, "last": TIMESTAMP}
+    by_time = VISITS.group_by("seen", "local").agg(n=agg.count()).sort("seen")
+    answers = run(visits, by_paid=(grouped, columns), by_time=(by_time, {"seen": TIMESTAMPTZ, "n": INTEGER}))
     good = [row for row in GOOD if row[3] is not None]
     unpaid, paid = ([row for row in good if row[3] is value] for value in (False, True))
     assert answers["by_paid"].rows() == [
@@ -190,7 +189,7 @@ def test_every_form_of_answer_has_the_same_values(visits: Path, form: Format) ->
 
 
 def read_back(path: Path, form: Format) -> list[tuple[object, ...]]:
-    """By another program, moments as UTC without their zone."""
+    """Reads an answer with another program; moments are in UTC without a zone."""
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
     if form == "arrow":

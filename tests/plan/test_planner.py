@@ -1,4 +1,4 @@
-"""Plans: what is read, computed and moved once; what cannot be planned; the digest."""
+"""Plans: shared scans, sub-plans and edges; queries that cannot be planned; the digest."""
 
 from __future__ import annotations
 
@@ -21,11 +21,8 @@ from cauce.plan import (
     Relation,
     Table,
     Text,
-    count,
-    count_distinct,
+    agg,
     desc,
-    mode_count,
-    total,
 )
 from cauce.plan.physical import Plan, Stage
 from tests.plan.tiny import ask, plan_of, run, write
@@ -59,7 +56,7 @@ def test_every_query_of_a_built_in_dataset_has_its_answer(name: str) -> None:
 
 def test_equal_sub_plans_are_computed_once() -> None:
     def sums() -> Relation:
-        return t.filter(pl.col("x") > 0).group_by("k").agg(s=total("x"))
+        return t.filter(pl.col("x") > 0).group_by("k").agg(s=agg.sum("x"))
 
     plan = plan_of(t, a=(sums().sort("k"), {"k": TEXT, "s": INTEGER}), b=(sums().top_k(3, by=desc("s")), {"k": TEXT}))
     assert shuffles(plan) == 1
@@ -69,15 +66,17 @@ def test_equal_sub_plans_are_computed_once() -> None:
 def test_different_parameters_are_not_one_sub_plan() -> None:
     plan = plan_of(
         t,
-        a=(t.filter(pl.col("x") > 0).group_by("k").agg(n=count()), {"n": INTEGER}),
-        b=(t.filter(pl.col("x") > 1).group_by("k").agg(n=count()), {"n": INTEGER}),
+        a=(t.filter(pl.col("x") > 0).group_by("k").agg(n=agg.count()), {"n": INTEGER}),
+        b=(t.filter(pl.col("x") > 1).group_by("k").agg(n=agg.count()), {"n": INTEGER}),
     )
     assert shuffles(plan) == 2
     assert len(scans(plan, "t")) == 1
 
 
 ABOVE_MEAN = (
-    t.with_scalars(t.agg(s=total("x"), n=count("x"))).filter(pl.col("x") * pl.col("n") > pl.col("s")).in_input_order()
+    t.with_scalars(t.agg(s=agg.sum("x"), n=agg.count("x")))
+    .filter(pl.col("x") * pl.col("n") > pl.col("s"))
+    .in_input_order()
 )
 
 
@@ -97,7 +96,7 @@ EACH_OTHER = {
 }
 
 
-def test_two_tables_that_semi_join_each_other_make_no_circle(tmp_path: Path) -> None:
+def test_two_tables_that_semi_join_each_other_make_no_cycle(tmp_path: Path) -> None:
     write(tmp_path, t="k,m,x\na,,1\nb,,2\na,,3\n", u="k,y\nc,1\na,2\n")
     answers = run(tmp_path, t, u, **EACH_OTHER)
     assert answers["ts"].rows() == [("a", 1), ("a", 3)]
@@ -109,8 +108,8 @@ def test_two_tables_that_semi_join_each_other_need_three_passes() -> None:
     assert len(scans(plan, "t")) + len(scans(plan, "u")) == 3
 
 
-def test_aggregates_by_value_of_one_column_make_no_circle() -> None:
-    both = t.group_by("k").agg(n=count(), different=count_distinct("m"), most=mode_count("m"))
+def test_aggregates_by_value_of_one_column_make_no_cycle() -> None:
+    both = t.group_by("k").agg(n=agg.count(), different=agg.n_unique("m"), most=agg.mode_count("m"))
     assert plan_of(t, q=(both, {"k": TEXT})).results
 
 
@@ -126,19 +125,19 @@ def test_two_large_sides_are_partitioned_by_their_key() -> None:
 
 
 def test_a_group_by_that_feeds_a_coarser_one_needs_no_second_shuffle() -> None:
-    fine = t.group_by("k", "m").agg(n=count())
-    plan = plan_of(t, q=(fine.group_by("k").agg(ms=count(), rows=total("n")), {"k": TEXT}))
+    fine = t.group_by("k", "m").agg(n=agg.count())
+    plan = plan_of(t, q=(fine.group_by("k").agg(ms=agg.count(), rows=agg.sum("n")), {"k": TEXT}))
     assert [edge.keys for edge in plan.edges.values() if edge.spread == "hash"] == [("k",)]
 
 
 def test_a_group_by_of_other_keys_needs_a_second_shuffle() -> None:
-    plan = plan_of(t, q=(t.group_by("k").agg(n=count()).group_by("n").agg(ks=count()), {"n": INTEGER}))
+    plan = plan_of(t, q=(t.group_by("k").agg(n=agg.count()).group_by("n").agg(ks=agg.count()), {"n": INTEGER}))
     assert [edge.keys for edge in plan.edges.values() if edge.spread == "hash"] == [("k",), ("n",)]
 
 
 def test_a_top_k_of_each_key_is_cut_where_its_group_by_is_and_then_shuffled() -> None:
-    """Its keys may be few: groups are spread by all of theirs, and only the best of each partition travel on."""
-    best = t.group_by("k", "m").agg(n=count()).top_k(1, by=desc("n"), per="k")
+    """Its keys may be few: groups are partitioned by all their keys, and only the top of each partition is sent."""
+    best = t.group_by("k", "m").agg(n=agg.count()).top_k(1, by=desc("n"), per="k")
     plan = plan_of(t, q=(best, {"k": TEXT, "m": TEXT}))
     hashed = [edge for edge in plan.edges.values() if edge.spread == "hash"]
     assert [edge.keys for edge in hashed] == [("k", "m"), ("k",)]
@@ -146,13 +145,13 @@ def test_a_top_k_of_each_key_is_cut_where_its_group_by_is_and_then_shuffled() ->
 
 
 def test_rows_are_combined_before_they_are_sent() -> None:
-    plan = plan_of(t, q=(t.group_by("k").agg(n=count()), {"k": TEXT}))
+    plan = plan_of(t, q=(t.group_by("k").agg(n=agg.count()), {"k": TEXT}))
     (sent,) = scans(plan, "t")[0].sends
     assert type(sent.node).__name__ == "Partial"
     assert sent.merge is not None
 
 
-def test_input_order_is_streamed_where_rows_come_straight_from_the_table() -> None:
+def test_input_order_is_streamed_if_rows_come_directly_from_the_table() -> None:
     plan = plan_of(t, q=(t.filter(pl.col("x") > 0).in_input_order(), {"k": TEXT}))
     assert plan.results["q"].ordered
 
@@ -162,7 +161,7 @@ def test_input_order_after_a_partitioned_join_is_a_sort() -> None:
     assert not plan.results["q"].ordered
 
 
-def test_the_first_pass_over_a_table_reports_what_no_pass_can_read() -> None:
+def test_the_first_pass_over_a_table_reports_all_unreadable_cells() -> None:
     plan = plan_of(t, q=(ABOVE_MEAN, {"k": TEXT}))
     first, second = scans(plan, "t")
     assert first.report_rejects == {"k", "x"}
@@ -191,7 +190,7 @@ EACH_OTHER_DIGEST = (
 
 
 def in_another_process(code: str, seed: str) -> list[str]:
-    """Printed by a process with another order of sets and another order of imports."""
+    """The digest in a process with another order of sets and another order of imports."""
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", code]

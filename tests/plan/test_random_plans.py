@@ -1,4 +1,4 @@
-"""Random plans of several queries give what Polars gives in one piece, whatever is shared, moved and merged."""
+"""Random plans of several queries return the rows that Polars computes alone, however stages are shared and merged."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from cauce.plan.evaluate import Evaluator
 from tests.plan.random_plans import Drawing, outputs
 from tests.plan.tiny import run, write
 
@@ -15,13 +16,25 @@ QUERIES = 4
 
 
 def rows_of(frame: pl.DataFrame) -> list[str]:
-    """Whole numbers as integers: an answer shows a sum as a decimal without places."""
+    """Integer-valued decimals as integers: an answer returns a sum as a decimal without decimals."""
     whole = frame.with_columns(pl.col(pl.Decimal(38, 0)).cast(pl.Int64))
     return sorted(map(repr, whole.rows()))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_plan_gives_the_rows_that_polars_gives(tmp_path: Path, seed: int) -> None:
+    check(tmp_path, seed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_random_plan_gives_them_with_joins_in_small_slices(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Evaluator, "slice_cells", 5)
+    check(tmp_path, seed)
+
+
+def check(tmp_path: Path, seed: int) -> None:
     drawing = Drawing(seed)
     for _ in range(STEPS):
         drawing.grow()

@@ -1,4 +1,4 @@
-"""Declaring relations: what cannot be is refused at once, with the names that are there."""
+"""Declaring relations: invalid steps are rejected at once, with the known names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cauce.errors import PlanError
-from cauce.plan import POSITION, Integer, Relation, Table, Text, count, desc, mode, ratio, total
+from cauce.plan import POSITION, Integer, Relation, Table, Text, agg, desc, ratio
 from cauce.plan.nodes import Join
 
 people = Table("people", "people.csv", {"id": Integer(), "name": Text(), "town": Text()})
@@ -21,8 +21,8 @@ WRONG: dict[str, Callable[[], object]] = {
     "explode": lambda: people.explode("age"),
     "join": lambda: people.join(towns.select("town"), on="age"),
     "group_by": lambda: people.group_by("age"),
-    "agg": lambda: people.group_by("id").agg(age=total("age")),
-    "agg by value": lambda: people.agg(age=mode("age")),
+    "agg": lambda: people.group_by("id").agg(age=agg.sum("age")),
+    "agg by value": lambda: people.agg(age=agg.mode("age")),
     "top_k": lambda: people.top_k(3, by=desc("age")),
     "top_k per": lambda: people.top_k(3, by="id", per="age"),
     "sort": lambda: people.sort("id", desc("age")),
@@ -32,7 +32,7 @@ WRONG: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("step", WRONG)
-def test_an_unknown_column_is_refused_with_the_ones_there_are(step: str) -> None:
+def test_an_unknown_column_is_rejected_with_the_known_ones(step: str) -> None:
     with pytest.raises(PlanError, match="no column age here; there are id, name, town"):
         WRONG[step]()
 
@@ -49,7 +49,7 @@ def test_two_columns_of_one_name_in_a_join_are_refused(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["semi", "anti"])
-def test_a_semi_join_takes_no_columns_and_so_has_no_clash(how: str) -> None:
+def test_a_semi_join_adds_no_columns_and_has_no_name_clash(how: str) -> None:
     assert people.join(towns, on="town", how=how).columns == people.columns
 
 
@@ -65,7 +65,7 @@ def test_concat_of_columns_in_another_order_is_refused() -> None:
 
 def test_a_scalar_with_the_name_of_a_column_is_refused() -> None:
     with pytest.raises(PlanError, match="a scalar has the name of a column: id"):
-        people.with_scalars(people.agg(id=count()))
+        people.with_scalars(people.agg(id=agg.count()))
 
 
 def test_a_required_column_that_the_table_lacks_is_refused() -> None:
@@ -80,7 +80,7 @@ def test_a_step_makes_a_new_relation_and_leaves_the_old_one() -> None:
 
 
 def test_a_group_by_gives_its_keys_and_aggregates() -> None:
-    assert people.group_by("town").agg(n=count(), m=mode("name")).columns == ("town", "n", "m")
+    assert people.group_by("town").agg(n=agg.count(), m=agg.mode("name")).columns == ("town", "n", "m")
 
 
 def test_an_inner_join_gives_the_left_columns_and_then_the_others() -> None:
@@ -88,7 +88,7 @@ def test_an_inner_join_gives_the_left_columns_and_then_the_others() -> None:
     assert people.join(right, on="town").columns == ("id", "name", "town", "country")
 
 
-def test_the_place_in_the_input_is_a_column_that_every_relation_knows() -> None:
+def test_the_input_position_is_a_column_of_every_relation() -> None:
     assert people.top_k(1, by=POSITION).columns == people.columns
 
 
@@ -107,10 +107,10 @@ def strategy(other: Relation) -> str:
         (people.group_by("town").agg(), "partition"),
         (people.top_k(3, by="id"), "broadcast"),
         (people.top_k(3, by="id", per="town"), "partition"),
-        (people.agg(town=count()), "broadcast"),
+        (people.agg(town=agg.count()), "broadcast"),
         (towns.concat(towns), "broadcast"),
         (people.select("town").concat(towns.select("town")), "partition"),
     ],
 )
-def test_what_is_small_is_broadcast_and_the_rest_partitioned(other: Relation, expected: str) -> None:
+def test_small_sides_are_broadcast_and_others_partitioned(other: Relation, expected: str) -> None:
     assert strategy(other) == expected

@@ -1,4 +1,4 @@
-"""Expressions see a part of the rows at a time: those that would need more are refused."""
+"""Expressions run on batches of rows: those that read other rows are rejected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ amount = pl.col("amount")
     ],
     ids=str,
 )
-def test_an_expression_that_looks_beyond_its_row_is_refused(expression: pl.Expr) -> None:
+def test_an_expression_that_reads_other_rows_is_rejected(expression: pl.Expr) -> None:
     with pytest.raises(PlanError, match="more than one row"):
         sales.with_columns(x=expression)
     with pytest.raises(PlanError, match="more than one row"):
@@ -50,5 +50,5 @@ def test_an_expression_that_looks_beyond_its_row_is_refused(expression: pl.Expr)
     ],
     ids=str,
 )
-def test_an_expression_on_one_row_is_taken(expression: pl.Expr) -> None:
+def test_an_expression_on_one_row_is_accepted(expression: pl.Expr) -> None:
     assert "x" in sales.with_columns(x=expression).columns

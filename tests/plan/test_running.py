@@ -16,11 +16,10 @@ from cauce.plan import (
     Table,
     Text,
     TextList,
-    count,
+    agg,
     desc,
-    divided,
+    divide,
     ratio,
-    total,
 )
 from tests.plan.tiny import ask, run, write
 
@@ -43,14 +42,14 @@ def test_an_empty_or_missing_list_explodes_to_nothing(tmp_path: Path) -> None:
         (1, "b"),
         (4, "a"),
     ]
-    tags = lists.explode("tag").group_by("tag").agg(n=count()).sort("tag")
+    tags = lists.explode("tag").group_by("tag").agg(n=agg.count()).sort("tag")
     assert ask(tmp_path, tags, lists, tag=TEXT, n=INTEGER) == [("a", 2), ("b", 1)]
 
 
 def test_sorting_by_a_ratio_goes_by_the_exact_fraction(tmp_path: Path) -> None:
     big = 10**17
     write(tmp_path, t=f"k,x,y\na,{big},{big + 1}\nc,{big + 2},{big + 3}\nb,{big + 1},{big + 2}\n")
-    ranked = t.group_by("k").agg(x=total("x"), y=total("y")).with_columns(q=divided("x", "y"))
+    ranked = t.group_by("k").agg(x=agg.sum("x"), y=agg.sum("y")).with_columns(q=divide("x", "y"))
     answer = ask(tmp_path, ranked.sort(desc(ratio("x", "y"))), t, k=TEXT, q=FLOAT)
     assert [k for k, _ in answer] == ["c", "b", "a"]
     assert len({q for _, q in answer}) == 1
@@ -71,9 +70,9 @@ def test_a_table_without_rows_has_an_answer_without_rows(tmp_path: Path) -> None
         tmp_path,
         t,
         rows=(t.in_input_order(), {"k": TEXT}),
-        groups=(t.group_by("k").agg(n=count()).sort("k"), {"k": TEXT, "n": INTEGER}),
+        groups=(t.group_by("k").agg(n=agg.count()).sort("k"), {"k": TEXT, "n": INTEGER}),
         tops=(t.top_k(2, by="x", per="k").sort("k"), {"k": TEXT, "x": INTEGER}),
-        all=(t.agg(n=count(), x=total("x")), {"n": INTEGER, "x": INTEGER}),
+        all=(t.agg(n=agg.count(), x=agg.sum("x")), {"n": INTEGER, "x": INTEGER}),
     )
     assert {name: frame.rows() for name, frame in answers.items()} == {
         "rows": [],
@@ -86,11 +85,11 @@ def test_a_table_without_rows_has_an_answer_without_rows(tmp_path: Path) -> None
 def test_a_file_without_rows_among_others_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, t_1="k,x,y\na,1,\n", t_2="k,x,y\n", t_3="k,x,y\nb,2,\n")
     assert ask(tmp_path, many.in_input_order(), many, k=TEXT) == [("a",), ("b",)]
-    assert ask(tmp_path, many.agg(n=count()), many, n=INTEGER) == [(2,)]
+    assert ask(tmp_path, many.agg(n=agg.count()), many, n=INTEGER) == [(2,)]
 
 
 def test_a_global_aggregate_is_an_answer_and_a_scalar_at_once(data: Path) -> None:
-    means = t.agg(s=total("x"), n=count("x"))
+    means = t.agg(s=agg.sum("x"), n=agg.count("x"))
     answers = run(
         data,
         t,
@@ -102,7 +101,7 @@ def test_a_global_aggregate_is_an_answer_and_a_scalar_at_once(data: Path) -> Non
 
 
 def test_a_top_k_is_an_answer_and_a_broadcast_side_at_once(data: Path) -> None:
-    best = t.group_by("k").agg(s=total("x")).top_k(1, by=desc("s"))
+    best = t.group_by("k").agg(s=agg.sum("x")).top_k(1, by=desc("s"))
     answers = run(
         data,
         t,
@@ -129,27 +128,27 @@ def test_two_queries_of_one_concat_show_different_columns(data: Path) -> None:
 
 
 def test_the_sides_of_a_concat_may_be_filtered_by_different_columns(data: Path) -> None:
-    both = t.filter(pl.col("x") > 3).concat(u.filter(pl.col("y") > 7)).group_by("k").agg(n=count()).sort("k")
+    both = t.filter(pl.col("x") > 3).concat(u.filter(pl.col("y") > 7)).group_by("k").agg(n=agg.count()).sort("k")
     assert ask(data, both, t, u, k=TEXT, n=INTEGER) == [("b", 2), ("c", 1)]
 
 
 def test_the_rows_of_a_concat_can_be_counted(data: Path) -> None:
-    assert ask(data, t.concat(u).agg(n=count()), t, u, n=INTEGER) == [(7,)]
+    assert ask(data, t.concat(u).agg(n=agg.count()), t, u, n=INTEGER) == [(7,)]
 
 
-def test_top_k_by_place_in_the_input(data: Path) -> None:
+def test_top_k_by_input_position(data: Path) -> None:
     firsts = t.top_k(1, by=POSITION, per="k").sort("k")
     assert ask(data, firsts, t, k=TEXT, x=INTEGER) == [("a", 2), ("b", 3), ("c", 9)]
 
 
 def test_rows_that_are_only_counted_still_report_their_broken_records(tmp_path: Path) -> None:
     write(tmp_path, t="k,x,y\na,1\nb,2,3\n")
-    answers = run(tmp_path, t, q=(t.agg(n=count()), {"n": INTEGER}))
+    answers = run(tmp_path, t, q=(t.agg(n=agg.count()), {"n": INTEGER}))
     assert answers["q"].rows() == [(1,)]
     assert answers.rejects.rows() == [("t.csv", 2, None, "expected 3 cells, found 2", "a,1")]
 
 
-def test_an_unreadable_cell_takes_its_row_out_of_the_queries_that_use_it_and_no_other(tmp_path: Path) -> None:
+def test_an_unreadable_cell_excludes_its_row_only_from_queries_that_use_it(tmp_path: Path) -> None:
     write(tmp_path, t="k,x,y\na,one,1\nb,2,two\nc,3,3\n")
     answers = run(
         tmp_path,
@@ -164,7 +163,7 @@ def test_an_unreadable_cell_takes_its_row_out_of_the_queries_that_use_it_and_no_
 
 def test_a_table_read_in_two_passes_reports_a_reject_once(tmp_path: Path) -> None:
     write(tmp_path, t="k,x,y\na,one,1\nb,2,2\n")
-    means = t.agg(s=total("x"), n=count("x"))
+    means = t.agg(s=agg.sum("x"), n=agg.count("x"))
     above = t.with_scalars(means).filter(pl.col("x") * pl.col("n") >= pl.col("s"))
     answers = run(tmp_path, t, q=(above, {"k": TEXT}))
     assert answers["q"].rows() == [("b",)]

@@ -1,4 +1,4 @@
-"""Tiny datasets for tests: CSV files written on the spot, queries given as relations."""
+"""Tiny datasets for tests: CSV files written by the test, queries given as relations."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cauce.plan import Dataset, Parameter, Relation, Table
 from cauce.plan.dataset import Query
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Plan
-from cauce.worker.job import Answers, prepare, run_in_memory
-from cauce.worker.local import Settings
+from cauce.runner.in_process import Settings
+from cauce.runner.sinks import Answers, prepare, run_in_memory
 
 Question = tuple[Relation, Mapping[str, Output]]
 
 
 def dataset_of(*tables: Table, parameters: tuple[Parameter, ...] = (), **questions: Question) -> Dataset:
-    """A dataset whose queries are these relations with the columns that they show."""
+    """A dataset whose queries are these relations with their output columns."""
     dataset = Dataset("tiny", tables, parameters)
     for name, (relation, columns) in questions.items():
         dataset.queries[name] = Query(name, "", columns, _declaring(relation))
@@ -39,7 +39,7 @@ def write(folder: Path, **files: str) -> Path:
 
 
 def run(folder: Path, *tables: Table, partitions: int = 3, part_bytes: int = 16, **questions: Question) -> Answers:
-    """Answers over the files of a folder, read in parts of a row or two, so that everything is merged."""
+    """Answers over the files of a folder, read in parts of one or two rows, so that all states are merged."""
     prepared = prepare(dataset_of(*tables, **questions), folder, partitions=partitions)
     return run_in_memory(prepared, Settings(threads=2, part_bytes=part_bytes))
 

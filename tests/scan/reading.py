@@ -1,4 +1,4 @@
-"""Reads cells through the real kernels and shows them as plain values, for tests to compare."""
+"""Reads cells with the real kernels and returns plain values, for tests to compare."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cauce.scan.cells import parse
-from cauce.scan.kinds import Kind
+from cauce.scan.cells.decode import parse
+from cauce.scan.cells.kinds import Kind
 
 BAD = "bad"
 
@@ -15,7 +15,7 @@ BAD = "bad"
 def read(kind: Kind, cells: Sequence[str | bytes]) -> list[object]:
     """Values of the cells: None for null, ``BAD`` for those that do not parse."""
     raw = [cell.encode() if isinstance(cell, str) else cell for cell in cells]
-    # Digits between the cells would show up if a kernel read beyond one; the last cell ends the buffer.
+    # Digits between the cells reveal a kernel that reads past a cell; the last cell ends the buffer.
     buf = np.frombuffer(b"79".join(raw), np.uint8)
     length = np.array([len(cell) for cell in raw], np.int32)
     start = np.cumsum(np.concatenate([[0], length[:-1] + 2])) if raw else np.empty(0, np.int64)
@@ -26,7 +26,7 @@ def read(kind: Kind, cells: Sequence[str | bytes]) -> list[object]:
 
 
 def read_one(kind: Kind, cell: str | bytes) -> object:
-    """One cell, read alone, and again amid others, where kernels may take their fast way."""
+    """One cell, read alone, and again among others, where kernels may take their fast path."""
     (alone,) = read(kind, [cell])
     amid = read(kind, ["7", cell, "0123456789"])[1]
     assert repr(alone) == repr(amid)

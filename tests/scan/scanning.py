@@ -1,4 +1,4 @@
-"""Reads CSV bytes with the scanner, whole or in parts, into a form to compare with the reference reader's."""
+"""Reads CSV bytes with the scanner, whole or in parts, for comparison with the reference reader."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cauce.native.lanes import SPARE_BYTES, Bytes
-from cauce.scan.cut import Header, Piece, cut_ranges, cut_stream, read_header
-from cauce.scan.gather import gather_text
-from cauce.scan.kernel import BROKEN, QUOTED_LIMIT
-from cauce.scan.located import line_of, locate, padded
+from cauce.scan.csv.cut import Header, Range, cut_ranges, cut_stream, read_header
+from cauce.scan.csv.gather import gather_text
+from cauce.scan.csv.kernel import BROKEN, QUOTED_LIMIT
+from cauce.scan.csv.located import line_of, locate, padded
+from cauce.scan.native.simd import SPARE_BYTES, Bytes
 from tests.oracle import reader
 
 TOKENS = [b"a", b",", b'"', b"\n", b"\r", b";", "é".encode(), b"\xff"]
@@ -34,7 +34,7 @@ RUNS = [
 
 @dataclass(frozen=True)
 class Reading:
-    """The records with their lines, and the lines that are rejects with the number of cells found there."""
+    """The records with their lines, and the rejected lines with the number of cells found there."""
 
     records: list[tuple[int, list[str]]]
     faults: list[tuple[int, int]]
@@ -44,7 +44,7 @@ class Reading:
 
 
 def poisoned(data: bytes, filler: bytes = b'"\n,') -> Bytes:
-    """A buffer whose spare bytes would matter to a kernel that looked at them."""
+    """A buffer whose spare bytes would change the result of a kernel that used them."""
     buffer = padded(data)
     buffer[len(data) :] = np.resize(np.frombuffer(filler, np.uint8), SPARE_BYTES)
     return buffer
@@ -80,7 +80,7 @@ def read_in_parts(
     delimiter: str = ",",
     limit: int = QUOTED_LIMIT,
 ) -> Reading:
-    """Cut as a file and as a stream, which must agree, and read part by part."""
+    """Splits the data as a file and as a stream, which must agree, and reads it part by part."""
     chunks = _chunked(data, part_bytes + 5)
     header, *pieces = cut_stream(
         chunks, delimiter=delimiter, part_bytes=part_bytes, window_bytes=window_bytes, limit=limit
@@ -94,7 +94,8 @@ def read_in_parts(
     reading = Reading([], [])
     at = header.end
     for piece, expected in zip(pieces, ranges, strict=True):
-        assert isinstance(piece, Piece)
+        assert isinstance(piece, Range)
+        assert piece.data is not None
         assert (piece.start, piece.start + len(piece.data), piece.first_line) == expected
         assert piece.start == at
         assert data.startswith(piece.data, at)
@@ -116,13 +117,13 @@ def reference(data: bytes, *, delimiter: str = ",", limit: int = QUOTED_LIMIT) -
 
 
 def random_body(rng: random.Random, most_tokens: int = 40) -> bytes:
-    """Bytes that break every rule now and then."""
+    """Random bytes that occasionally break every rule."""
     tokens = rng.choice([TOKENS, RUNS, [b"a", b",", b'"', b"\n"], [b'"', b"\n", b",", b'a","b\n']])
     return b"".join(rng.choices(tokens, k=rng.randrange(most_tokens)))
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
-    """Well-formed bytes with a few of them changed, dropped or put in."""
+    """Well-formed bytes with a few bytes changed, removed or inserted."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(changed) + 1)

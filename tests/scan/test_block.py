@@ -1,4 +1,4 @@
-"""A part of a table in memory: its columns, the rows that take part, its rejects."""
+"""A part of a table in memory: its columns, usable rows and rejects."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cauce.scan.block import RAW_CHARACTERS, Block, CsvBlock, FrameBlock
-from cauce.scan.cut import read_header
-from cauce.scan.kinds import Date, Decimal, Integer, Text, TextList
-from cauce.scan.located import padded
+from cauce.scan.block import RAW_CHARACTERS, Block
+from cauce.scan.cells.kinds import Date, Decimal, Integer, Text, TextList
+from cauce.scan.csv.block import CsvBlock
+from cauce.scan.csv.cut import read_header
+from cauce.scan.csv.located import padded
+from cauce.scan.formats.frame_block import FrameBlock
 from cauce.scan.tables import Column, TableSpec
 
 COLUMNS = {
@@ -43,7 +45,7 @@ def test_columns_are_found_by_the_names_in_the_header() -> None:
     assert block.column("name", None).to_list() == ["x", "y"]
 
 
-def test_cells_become_what_their_kind_says() -> None:
+def test_cells_have_the_type_of_their_kind() -> None:
     block = block_of("1,a,2.50,2024-02-29,\"['x', 'y']\"\n")
     assert [block.column(name, None).to_list()[0] for name in COLUMNS] == [
         1,
@@ -76,7 +78,7 @@ def test_two_columns_may_read_one_cell() -> None:
     assert block.column("text", None).to_list() == ["7", "x"]
 
 
-def test_an_unreadable_cell_takes_its_row_out_where_its_column_is_used() -> None:
+def test_an_unreadable_cell_excludes_its_row_if_its_column_is_used() -> None:
     block = block_of("1,a,,,\nx,b,,,\n3,c,y,,\n")
     used = block.usable(frozenset({"id", "name"}))
     assert used is not None
@@ -84,7 +86,7 @@ def test_an_unreadable_cell_takes_its_row_out_where_its_column_is_used() -> None
     assert block.usable(frozenset({"name"})) is None
 
 
-def test_uses_that_leave_the_same_rows_share_them() -> None:
+def test_column_sets_with_the_same_usable_rows_share_them() -> None:
     block = block_of("1,a,,,\nx,b,,,\n")
     assert block.usable(frozenset({"id"})) is block.usable(frozenset({"id", "name", "day"}))
 
@@ -107,13 +109,13 @@ def test_a_record_with_another_number_of_cells_is_a_reject_with_its_text() -> No
     ]
 
 
-def test_a_record_with_broken_quotes_costs_its_line() -> None:
+def test_record_with_malformed_quotes_rejects_its_line() -> None:
     block = block_of('1,"a"b,,,\n2,c,,,\n')
     assert rejects(block) == [(2, None, "broken quoting", '1,"a"b,,,')]
     assert block.column("id", None).to_list() == [2]
 
 
-def test_a_quote_that_never_closes_costs_its_line() -> None:
+def test_unclosed_quote_rejects_its_line() -> None:
     block = block_of('1,"a,,,\n2,c,,,\n')
     assert rejects(block) == [(2, None, "broken quoting", '1,"a,,,')]
     assert block.column("id", None).to_list() == [2]
@@ -123,7 +125,7 @@ def test_the_line_of_a_reject_counts_the_lines_inside_of_cells() -> None:
     assert rejects(block_of('1,"two\nlines",,,\nx,a,,,\n')) == [(4, "Id", "not an integer", "x")]
 
 
-def test_empty_lines_are_no_records_but_count_as_lines() -> None:
+def test_empty_lines_are_not_records_but_count_as_lines() -> None:
     assert rejects(block_of("\n\r\nx,a,,,\n")) == [(4, "Id", "not an integer", "x")]
 
 
@@ -132,23 +134,23 @@ def test_doubled_quotes_in_a_reject_show_as_one() -> None:
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "😀"])
-def test_the_text_of_a_reject_is_cut(letter: str) -> None:
+def test_text_of_a_reject_is_truncated(letter: str) -> None:
     ((_, _, _, raw),) = rejects(block_of(f"{letter * 600},a,,,\n"))
     assert raw == letter * RAW_CHARACTERS
 
 
-def test_the_text_of_a_rejected_record_is_cut() -> None:
+def test_text_of_a_rejected_record_is_truncated() -> None:
     ((_, _, _, raw),) = rejects(block_of(f"{'x' * 600}\n"))
     assert raw == "x" * RAW_CHARACTERS
 
 
-def test_bytes_that_are_no_utf8_become_replacement_characters_and_the_row_stays() -> None:
+def test_invalid_utf8_becomes_replacement_characters_and_the_row_stays() -> None:
     block = block_of(b"1,caf\xe9,,,\n")
     assert block.column("name", None).to_list() == ["caf\ufffd"]
     assert rejects(block) == []
 
 
-def test_a_row_with_an_empty_required_cell_takes_part_in_nothing() -> None:
+def test_a_row_with_an_empty_required_cell_is_never_usable() -> None:
     block = block_of("1,a,,,\n2,,,,\n,c,,,\n", required=("name", "id"))
     rows = block.usable(frozenset())
     assert rows is not None
@@ -163,7 +165,7 @@ def test_a_required_column_need_not_be_used() -> None:
     assert rows.tolist() == [0]
 
 
-def test_an_unreadable_required_cell_is_there_and_so_counts_for_queries_that_do_not_use_it() -> None:
+def test_an_unreadable_required_cell_does_not_exclude_its_row_from_queries_that_do_not_use_it() -> None:
     block = block_of("x,a,,,\n", required=("id",))
     assert block.usable(frozenset({"name"})) is None
 
@@ -187,7 +189,7 @@ def test_no_records_are_a_block_with_columns() -> None:
     assert [block.column(name, None).dtype for name in COLUMNS] == [column.kind.dtype for column in COLUMNS.values()]
 
 
-# Rows that come in columns.
+# Columnar input.
 
 
 def frame_block(null: str | None = None, required: tuple[str, ...] = (), **columns: pl.Series) -> Block:

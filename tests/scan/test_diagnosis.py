@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cauce.scan.diagnosis import HAS_NO_OFFSET, HAS_OFFSET, declaration, reasons, remedy
-from cauce.scan.kinds import (
+from cauce.scan.cells.kinds import (
     Boolean,
     Date,
     Decimal,
@@ -15,10 +14,11 @@ from cauce.scan.kinds import (
     Timestamp,
     ZonedTimestamp,
 )
+from cauce.scan.diagnosis import HAS_NO_OFFSET, HAS_OFFSET, declaration, reasons, remedy
 
 
 @pytest.mark.parametrize(
-    ("kind", "raws", "told"),
+    ("kind", "raws", "expected"),
     [
         (Timestamp(), ["2024-01-01T00:00Z", "x"], [HAS_OFFSET, Timestamp().reason]),
         (ZonedTimestamp(), ["2024-01-01 00:00", "x"], [HAS_NO_OFFSET, ZonedTimestamp().reason]),
@@ -33,12 +33,12 @@ from cauce.scan.kinds import (
         (Timestamp("%Y-%m-%d %H:%M:%S"), ["2024-01-01"], ["not a time (YYYY-MM-DD HH:MM:SS)"]),
     ],
 )
-def test_the_reason_says_what_is_wrong_with_the_cell(kind: Kind, raws: list[str], told: list[str]) -> None:
-    assert reasons(kind, raws) == told
+def test_the_reason_says_what_is_wrong_with_the_cell(kind: Kind, raws: list[str], expected: list[str]) -> None:
+    assert reasons(kind, raws) == expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "raw", "told"),
+    ("kind", "raw", "expected"),
     [
         (Timestamp(), "2024-01-02T03:04:05Z", "declare it as ZonedTimestamp(), which gives moments in UTC"),
         (ZonedTimestamp(), "2024-01-02 03:04", 'declare it as ZonedTimestamp("Area/City") with the zone of these'),
@@ -54,11 +54,11 @@ def test_the_reason_says_what_is_wrong_with_the_cell(kind: Kind, raws: list[str]
         (Json("a", Integer()), '{"a": "x"}', "declare it as Json('a'), which gives texts"),
     ],
 )
-def test_the_remedy_is_a_declaration_that_reads_such_a_cell(kind: Kind, raw: str, told: str) -> None:
-    assert told in remedy(kind, raw)
+def test_the_remedy_is_a_declaration_that_accepts_such_a_cell(kind: Kind, raw: str, expected: str) -> None:
+    assert expected in remedy(kind, raw)
 
 
-def test_a_declaration_is_what_a_dataset_file_says() -> None:
+def test_a_declaration_is_valid_dataset_code() -> None:
     kinds = [Integer(), Fixed(3), Timestamp("%d/%m/%Y"), ZonedTimestamp("UTC"), Json("a.b"), Text()]
     assert [declaration(kind) for kind in kinds] == [
         *("Integer()", "Fixed(places=3)", 'Timestamp(format="%d/%m/%Y")', 'ZonedTimestamp(zone="UTC")'),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cauce.errors import PlanError
-from cauce.scan.kinds import Timestamp, ZonedTimestamp
+from cauce.scan.cells.kinds import Timestamp, ZonedTimestamp
 from tests.scan.reading import BAD, read, read_one
 
 LOCAL, ZONED = Timestamp(), ZonedTimestamp()
@@ -38,12 +38,12 @@ def utc(*parts: int) -> dt.datetime:
         ("9999-12-31T23:59:59.999999999", dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)),
     ],
 )
-def test_a_time_without_an_offset_is_read_as_it_stands(cell: str, time: dt.datetime) -> None:
+def test_a_time_without_an_offset_is_read_unchanged(cell: str, time: dt.datetime) -> None:
     assert read_one(LOCAL, cell) == time
 
 
 @pytest.mark.parametrize("digits", range(1, 10))
-def test_a_fraction_has_up_to_nine_digits_and_is_cut_after_six(digits: int) -> None:
+def test_a_fraction_has_up_to_nine_digits_and_is_truncated_to_six(digits: int) -> None:
     fraction = "987654321"[:digits]
     micros = int(fraction[:6].ljust(6, "0"))
     assert read_one(LOCAL, f"2024-01-01T00:00:00.{fraction}") == dt.datetime(2024, 1, 1, 0, 0, 0, micros)
@@ -83,7 +83,7 @@ def test_an_offset_gives_the_moment_in_utc(offset: str, moment: dt.datetime) -> 
         *("2024-01-01T00:00:00 EST", "2024-01-01T00:00:00 ", "2024-01-01T00:00:00utc", "\uff12024-01-01T00:00:00Z"),
     ],
 )
-def test_another_form_is_bad_with_and_without_a_zone(cell: str) -> None:
+def test_another_form_is_rejected_with_and_without_a_zone(cell: str) -> None:
     assert [read_one(kind, cell) for kind in (LOCAL, ZONED, MADRID)] == [BAD, BAD, BAD]
 
 
@@ -97,7 +97,7 @@ def test_a_time_without_an_offset_needs_a_zone_to_be_a_moment(cell: str) -> None
     assert read_one(MADRID, cell) == dt.datetime.fromisoformat(cell).replace(tzinfo=dt.UTC) - dt.timedelta(hours=1)
 
 
-def test_a_time_that_the_zone_skips_or_shows_twice_is_bad() -> None:
+def test_a_time_that_the_zone_skips_or_shows_twice_is_rejected() -> None:
     assert read_one(MADRID, "2024-03-31 01:59:59") == utc(2024, 3, 31, 0, 59, 59)
     assert read_one(MADRID, "2024-03-31 02:30:00") == BAD
     assert read_one(MADRID, "2024-03-31 03:00:00") == utc(2024, 3, 31, 1)
@@ -106,16 +106,16 @@ def test_a_time_that_the_zone_skips_or_shows_twice_is_bad() -> None:
 
 
 @pytest.mark.parametrize("cell", ["0001-01-01T00:00+00:01", "9999-12-31T23:59:59-00:01"])
-def test_a_moment_outside_of_the_calendar_is_bad(cell: str) -> None:
+def test_a_moment_outside_of_the_calendar_is_rejected(cell: str) -> None:
     assert read_one(ZONED, cell) == BAD
 
 
-def test_an_unknown_zone_is_refused_when_it_is_declared() -> None:
+def test_an_unknown_zone_is_rejected_when_it_is_declared() -> None:
     with pytest.raises(PlanError, match="unknown time zone"):
         ZonedTimestamp("Europe/Atlantis")
 
 
-# Against Python: a form that it shares with us, and its own reading of it.
+# Against Python: a format that both accept, parsed by Python itself.
 _FORM = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"
     r"(?P<offset> ?(?:[Zz]|UTC|[+-]\d{2}(?::?[0-5]\d)?))?)?",
@@ -171,7 +171,7 @@ def test_random_cells_read_as_python_reads_them(zoned: bool) -> None:
 @given(st.datetimes(timezones=st.timezones() | st.just(dt.UTC) | st.none()))
 def test_any_time_that_python_writes_comes_back(time: dt.datetime) -> None:
     written = time.isoformat()
-    # Offsets of long ago have seconds, and some moments lie outside of the calendar.
+    # Historical offsets have seconds, and some moments are outside the calendar.
     if re.search(r"[+-]\d\d:\d\d:\d\d", written[11:]):
         return
     try:
@@ -194,6 +194,6 @@ def test_times_of_a_zone_are_those_of_duckdb() -> None:
     rows = connection.execute("select epoch_us(cell::timestamp at time zone 'America/New_York') from frame").fetchall()
     micros = [BAD if value == BAD else int(value.timestamp() * 1_000_000) for value in found]  # type: ignore[attr-defined]
     different = [cell for cell, ours, (theirs,) in zip(cells, micros, rows, strict=True) if ours != theirs]
-    # DuckDB takes a side where the clocks skip or repeat an hour; to us these are rejects.
+    # DuckDB chooses one time if the clocks skip or repeat an hour; Cauce rejects these.
     assert different == ["2024-03-10T02:00:00", "2024-11-03T01:00:00"]
     assert [read_one(ZonedTimestamp("America/New_York"), cell) for cell in different] == [BAD, BAD]

@@ -1,4 +1,4 @@
-"""Lists against ``ast.literal_eval``: random literals, and the same with some bytes changed."""
+"""Lists against ``ast.literal_eval``: random literals, unchanged and with some bytes changed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cauce.scan.kinds import FieldList, TextList
+from cauce.scan.cells.kinds import FieldList, TextList
+from tests.scan.cells.test_literals import expected
 from tests.scan.reading import read, read_one
-from tests.scan.test_literals import expected
 
 pytestmark = pytest.mark.slow
 

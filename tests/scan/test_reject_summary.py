@@ -8,7 +8,7 @@ import pytest
 
 from cauce.errors import TooManyRejects, UsageError
 from cauce.scan.block import REJECT_SCHEMA
-from cauce.scan.kinds import Integer, Timestamp
+from cauce.scan.cells.kinds import Integer, Timestamp
 from cauce.scan.reject_summary import MOST_GROUPS, OTHER_REASONS, RejectLimit, RejectSummary, percent
 from cauce.scan.tables import Column, TableSpec
 
@@ -46,7 +46,7 @@ def test_a_group_has_its_first_example_and_the_most_frequent_comes_first() -> No
     ]
 
 
-def test_it_does_not_matter_how_the_rejects_are_cut_into_frames() -> None:
+def test_the_summary_does_not_depend_on_the_frames_of_rejects() -> None:
     rng = random.Random(3)
     rows: list[Reject] = [
         (f"{file}.csv", line, column, f"reason {rng.randrange(3)}", "raw")
@@ -90,7 +90,7 @@ def test_more_than_half_of_a_table_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("share", "text"), [(0, "0 %"), ("0.0001", "1 %"), ("0.999999", "99 %"), (1, "100 %"), ("0.5", "50 %")]
 )
-def test_a_share_is_shown_as_none_or_all_only_where_that_is_exact(share: str | int, text: str) -> None:
+def test_a_share_is_shown_as_0_or_100_only_if_exact(share: str | int, text: str) -> None:
     assert percent(Fraction(share)) == text
 
 
@@ -118,7 +118,7 @@ def test_a_share_is_that_of_each_table() -> None:
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", "101%", "%", "5 rows", "1e3"])
-def test_a_limit_that_cannot_be_read_is_a_usage_error(given: str) -> None:
+def test_an_invalid_limit_is_a_usage_error(given: str) -> None:
     with pytest.raises(UsageError, match="invalid limit of rejects"):
         RejectLimit.parse(given)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.e2e.comparing import run
 from tests.oracle.api import answer
 from tests.service.running import Piece, Running, pieces_of

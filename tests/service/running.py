@@ -21,12 +21,12 @@ from urllib.parse import quote
 import psutil
 import urllib3
 
+from cauce.api.http import COLUMNS, CONTENT_DIGEST, CSV, FILE, FIRST_LINE
 from cauce.datasets import load
 from cauce.doctor.control import stop_all
-from cauce.doctor.home import Home
-from cauce.scan.parts import parts_of
-from cauce.wire.http import COLUMNS, CONTENT_DIGEST, CSV, FILE, FIRST_LINE
-from cauce.worker.job import prepare
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.runner.sinks import prepare
+from cauce.scan.reader import parts_of
 from tests.cli.running import COLOURS
 
 READY_S = 60.0
@@ -195,7 +195,7 @@ class Running:
 
 def end_service(folder: Path) -> None:
     """Whatever of a service still runs on this host: it outlives who started it."""
-    home = Home(folder)
+    home = ServiceDir(folder)
     if home.find_cluster() is not None:
         stop_all(home, lambda _: None)
 

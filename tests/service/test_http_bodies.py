@@ -17,7 +17,7 @@ PATH = "/v1/jobs/body/tables/books/parts/"
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    limits = ["silence_s=1", "requests=8", "part_bytes=2000000", "room_bytes=2000000"]
+    limits = ["silence_s=1", "requests=8", "streams=8", "part_bytes=2000000", "room_bytes=2000000"]
     options = [word for limit in limits for word in ("--limit", limit)]
     with Running(tmp_path_factory.mktemp("bodies"), "gateway", *options) as running:
         running.create("body", queries=["q1"])
@@ -69,7 +69,7 @@ def test_a_body_that_breaks_off_is_not_held(gateway: Running) -> None:
     assert gateway.get("/v1/jobs/body/tables/books").json()["count"] == 0
 
 
-def test_a_length_beyond_the_limit_is_refused_unread(gateway: Running) -> None:
+def test_a_body_above_the_limit_is_rejected_before_it_is_read(gateway: Running) -> None:
     for told in ("2000001", str(2**31), str(2**62)):
         with connect(gateway) as connection:
             connection.sendall(head(3, f"Content-Length: {told}", "Expect: 100-continue"))
@@ -79,7 +79,7 @@ def test_a_length_beyond_the_limit_is_refused_unread(gateway: Running) -> None:
 
 
 @pytest.mark.parametrize("told", ["-1", "x", "1, 2", str(2**64), "1\r\nContent-Length: 2", "0x10"])
-def test_a_length_that_is_none_is_a_bad_request(gateway: Running, told: str) -> None:
+def test_an_invalid_content_length_is_a_bad_request(gateway: Running, told: str) -> None:
     with connect(gateway) as connection:
         connection.sendall(head(4, f"Content-Length: {told}"))
         assert answer(connection).startswith(b"HTTP/1.1 400 ")
@@ -106,7 +106,7 @@ def test_a_client_that_sends_too_much_without_listening_gets_its_answer(gateway:
         sender.join()
 
 
-def test_an_unread_little_body_leaves_the_connection_in_use(gateway: Running) -> None:
+def test_the_connection_stays_usable_after_an_unread_small_body(gateway: Running) -> None:
     with connect(gateway) as connection:
         request = b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"
         connection.sendall(request)
@@ -118,7 +118,7 @@ def test_an_unread_little_body_leaves_the_connection_in_use(gateway: Running) ->
         assert b"connection: close" not in first
 
 
-def test_a_head_without_end_is_refused(gateway: Running) -> None:
+def test_an_unlimited_request_head_is_rejected(gateway: Running) -> None:
     for start in (b"GET / HTTP/1.1\r\nX: ", b"GET /", b"GET / HTTP/1.1\r\n"):
         with connect(gateway) as connection:
             try:
@@ -144,7 +144,7 @@ def test_trailers_and_chunk_extensions_without_end_are_refused(gateway: Running)
             assert not got or got[9:10] == b"4"
 
 
-def test_clients_that_go_away_leave_nothing_open(gateway: Running) -> None:
+def test_disconnected_clients_leave_no_open_connections(gateway: Running) -> None:
     for number in range(40):
         with connect(gateway) as connection:
             if number % 2:
@@ -160,37 +160,79 @@ def test_clients_that_go_away_leave_nothing_open(gateway: Running) -> None:
     until("the end of all requests", nothing_open, 20)
 
 
-def test_too_many_requests_at_once_are_told_to_wait(gateway: Running) -> None:
+def test_a_body_that_trickles_is_given_up(gateway: Running) -> None:
+    with connect(gateway) as connection:
+        connection.sendall(head(11, "Content-Length: 100000"))
+        connection.settimeout(0.1)
+        got = b""
+        while not got:
+            connection.sendall(b"x")
+            try:
+                got = connection.recv(12)
+            except TimeoutError:
+                continue
+        assert got == b"HTTP/1.1 408"
+
+
+def test_a_slow_body_at_the_minimum_rate_is_accepted(gateway: Running) -> None:
+    """About 8 kB a second, where 1 kB is the least."""
+    body = BOOK + b"".join(b"Title %d,x\n" % number for number in range(2000))
+    with connect(gateway) as connection:
+        connection.sendall(head(0, f"Content-Length: {len(body)}"))
+        for start in range(0, len(body), 1600):
+            connection.sendall(body[start : start + 1600])
+            time.sleep(0.2)
+        assert one_answer(connection).startswith(b"HTTP/1.1 201 ")
+
+
+def test_concurrent_requests_above_the_limit_get_429(gateway: Running) -> None:
     waiting = [connect(gateway) for _ in range(8)]
     try:
-        for connection in waiting:
-            connection.sendall(b"GET /v1/jobs/body/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert connection.recv(12) == b"HTTP/1.1 200"
+        for seq, connection in enumerate(waiting):
+            connection.sendall(head(20 + seq, "Content-Length: 2000", "Expect: 100-continue"))
+            assert connection.recv(12) == b"HTTP/1.1 100"
         reply = gateway.get("/v1/jobs")
         assert reply.what == (429, "too-many-requests")
         assert int(reply.headers["retry-after"]) >= 1
+        assert gateway.get("/healthz").status == gateway.get("/readyz").status == 200
     finally:
         for connection in waiting:
             connection.close()
     until("room again", lambda: gateway.get("/v1/jobs").status == 200, 20)
 
 
+def test_concurrent_event_streams_above_the_limit_get_429(gateway: Running) -> None:
+    waiting = [connect(gateway) for _ in range(9)]
+    try:
+        for connection in waiting[:8]:
+            connection.sendall(b"GET /v1/jobs/body/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        waiting[8].sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = one_answer(waiting[8])
+        assert got.startswith(b"HTTP/1.1 429 ")
+        assert b"too-many-streams" in got
+        assert gateway.get("/v1/jobs").status == 200
+    finally:
+        for connection in waiting:
+            connection.close()
+
+
 def test_bodies_wait_for_room(gateway: Running) -> None:
-    """Only one of this size can be held: the second comes in when the first is through."""
+    """Of one owner so many bytes can be held: what is more comes in when the first is through."""
     with connect(gateway) as first, connect(gateway) as second:
         size = 1_500_000
-        first.sendall(head(8, f"Content-Length: {size}") + b"x")
-        time.sleep(0.1)
-        second.sendall(head(9, f"Content-Length: {size}", "Expect: 100-continue"))
+        first.sendall(head(8, f"Content-Length: {size}") + b"x" * (size - 1))
+        until("the first", lambda: "cauce_body_bytes 1.499999e+06" in gateway.get("/metrics").body.decode(), 20)
+        second.sendall(head(9, f"Content-Length: {len(BOOK)}") + BOOK)
         second.settimeout(0.3)
         with pytest.raises(TimeoutError):
             second.recv(100)
         second.settimeout(30)
         first.close()
-        assert second.recv(100).startswith(b"HTTP/1.1 100 ")
+        assert one_answer(second).startswith(b"HTTP/1.1 201 ")
 
 
-def test_an_upgrade_is_not_taken(gateway: Running) -> None:
+def test_a_protocol_upgrade_is_ignored(gateway: Running) -> None:
     with connect(gateway) as connection:
         connection.sendall(
             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n"

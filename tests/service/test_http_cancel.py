@@ -17,7 +17,7 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_cancel_while_workers_recover_releases_all_of_that_job_alone(tmp_path: Path, case: Case) -> None:
+def test_cancelling_during_recovery_releases_only_that_job(tmp_path: Path, case: Case) -> None:
     pieces = pieces_of("books", case.data, 2**14, QUERIES)
     with Running(tmp_path, "serve", "--workers", "2", "--gateways", "1") as service:
         service.create("stays", queries=QUERIES)

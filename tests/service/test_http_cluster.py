@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cauce.doctor.events import Event, EventLog
-from cauce.fabric.address import open_fabric
+from cauce.doctor.supervision.events import Event, EventLog
+from cauce.fabric.factory import open_fabric
+from cauce.process.oom import GATEWAY, WORKER
 from tests.cli.running import cauce
 from tests.service.running import Running, until
 
@@ -21,7 +22,17 @@ def test_every_process_is_shown_and_one_leads(service: Running) -> None:
     assert all(row["state"] == "running" and row["pid"] and row["rss"] for row in processes)
 
 
-def test_the_timeline_goes_on_behind_its_cursor(service: Running) -> None:
+def test_oom_scores_order_workers_before_gateways_before_doctors(service: Running) -> None:
+    rows = service.get("/v1/cluster").json()["processes"]
+    assert isinstance(rows, list)
+    scores: dict[str, set[int]] = {"doctor": set(), "gateway": set(), "worker": set()}
+    for row in rows:
+        scores[row["role"]].add(int(Path(f"/proc/{row['pid']}/oom_score_adj").read_text()))
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    assert scores == {"doctor": {own}, "gateway": {max(own, GATEWAY)}, "worker": {max(own, WORKER)}}
+
+
+def test_the_timeline_continues_after_its_cursor(service: Running) -> None:
     def page(query: str) -> tuple[list[dict[str, object]], str]:
         body = service.get(f"/v1/cluster/events?{query}").json()
         events = body["events"]
@@ -40,7 +51,7 @@ def test_the_timeline_goes_on_behind_its_cursor(service: Running) -> None:
     assert page("last=1")[0] == seen[-1:]
 
 
-def test_what_cannot_be_asked_is_a_bad_request(service: Running) -> None:
+def test_invalid_query_parameters_are_a_bad_request(service: Running) -> None:
     for query in ("cursor=x", "limit=0", "limit=100000", "last=0", "last=x"):
         assert service.get(f"/v1/cluster/events?{query}").what == (400, "bad-request"), query
 
@@ -60,12 +71,14 @@ def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
             assert remote.ask("GET", path, token=made.out.strip()).status in (200, 503)
 
 
-def test_what_a_worker_held_is_told_to_nobody_but_who_sits_at_the_machine(tmp_path: Path) -> None:
+def test_work_of_a_crashed_worker_is_hidden_from_other_owners(tmp_path: Path) -> None:
     token = cauce(tmp_path, "token", "create", "ana", "--dir", str(tmp_path / "service")).out.strip()
     with Running(tmp_path, "gateway", "--require-token") as remote:
         fabric = open_fabric(f"files:{tmp_path / 'service'}")
-        why = "killed by SIGKILL; it held juan.secret: scan"
-        EventLog(fabric).append(Event(time.time(), "died", "worker-1", why=why, last="secret"))
+        held = {"owner": "juan", "job": "juan.secret", "work": "secret scan"}
+        EventLog(fabric).append(
+            Event(time.time(), "crashed", "worker-1", reason="killed by SIGKILL", last="secret", **held)
+        )
         fabric.close()
         reply = remote.ask("GET", "/v1/cluster/events", token=token)
     assert b"killed by SIGKILL" in reply.body

@@ -14,7 +14,7 @@ from tests.service.conftest import Case
 from tests.service.running import Running, until
 
 
-def test_the_page_needs_no_token_and_may_run_only_what_is_served_here(service: Running) -> None:
+def test_the_page_needs_no_token_and_loads_only_own_files(service: Running) -> None:
     reply = service.get("/")
     assert reply.status == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
@@ -23,7 +23,7 @@ def test_the_page_needs_no_token_and_may_run_only_what_is_served_here(service: R
     assert reply.headers["cache-control"] == "no-cache"
 
 
-def test_files_are_kept_for_ever_by_an_address_that_changes_with_them(service: Running) -> None:
+def test_versioned_files_are_cached_forever(service: Running) -> None:
     page = service.get("/").body.decode()
     address = page.partition('src="')[2].partition('"')[0]
     assert address.endswith("/app.js")
@@ -34,13 +34,13 @@ def test_files_are_kept_for_ever_by_an_address_that_changes_with_them(service: R
     assert (other.body, other.headers["cache-control"]) == (reply.body, "no-cache")
 
 
-def test_what_a_browser_has_is_not_sent_again(service: Running) -> None:
+def test_a_cached_file_is_not_sent_again(service: Running) -> None:
     etag = service.get("/").headers["etag"]
     again = service.ask("GET", "/", headers={"If-None-Match": etag})
     assert (again.status, again.body) == (304, b"")
 
 
-def test_files_are_compressed_for_who_takes_it(service: Running) -> None:
+def test_files_are_compressed_if_the_client_accepts_gzip(service: Running) -> None:
     http = urllib3.PoolManager()
     reply = http.request(
         "GET", f"{service.url}/", headers={"Accept-Encoding": "gzip"}, decode_content=False, preload_content=False
@@ -49,13 +49,13 @@ def test_files_are_compressed_for_who_takes_it(service: Running) -> None:
     assert gzip.decompress(reply.read(decode_content=False)) == service.get("/").body
 
 
-def test_datasets_are_told(service: Running) -> None:
+def test_datasets_are_listed(service: Running) -> None:
     found = service.get("/v1/datasets").json()["datasets"]
     assert isinstance(found, list)
     assert [each["name"] for each in found] == ["books", "movies", "flights", "coffee"]
 
 
-def test_the_graph_and_why_say_the_same(service: Running, done: str) -> None:
+def test_the_graph_and_why_return_the_same_sentence(service: Running, done: str) -> None:
     graph = service.get(f"/v1/jobs/{done}/graph").json()
     assert graph["why"] == service.get(f"/v1/jobs/{done}/why").json()["why"]
     stages = graph["stages"]
@@ -82,7 +82,7 @@ def test_a_link_leads_to_a_file_in_the_form_it_names(service: Running, done: str
     assert reply.headers["content-disposition"] == f'attachment; filename="{done}-q1.{form}"'
 
 
-def test_a_form_that_there_is_not_is_refused(service: Running, done: str) -> None:
+def test_an_unknown_format_is_rejected(service: Running, done: str) -> None:
     assert service.get(f"/v1/jobs/{done}/results/q1?format=xml").what == (400, "bad-request")
     assert service.get(f"/v1/jobs/{done}/rejects?format=json").what == (400, "bad-request")
     assert service.get(f"/v1/jobs/{done}/rejects?format=csv").status == 200
@@ -123,7 +123,7 @@ def test_the_stream_of_all_jobs_tells_of_each_change(tmp_path: Path, case: Case)
         assert not reader.is_alive()
 
 
-def test_the_stream_of_a_job_shows_its_graph_where_that_is_asked(service: Running, done: str) -> None:
+def test_the_event_stream_of_a_job_includes_its_graph_on_request(service: Running, done: str) -> None:
     seen: list[tuple[str, dict[str, object]]] = []
     response = service.http.request("GET", f"{service.url}/v1/jobs/{done}/events?graph=true", preload_content=False)
     events_of(response, seen)
@@ -131,13 +131,13 @@ def test_the_stream_of_a_job_shows_its_graph_where_that_is_asked(service: Runnin
     assert seen[1][1]["live"] is False
 
 
-def test_streams_and_graphs_are_their_owners_alone(service: Running) -> None:
+def test_streams_and_graphs_are_visible_to_their_owner_only(service: Running) -> None:
     reply = service.ask("GET", "/v1/events", token="cauce_nobody")
     assert reply.what == (401, "unauthorized")
     assert service.get("/v1/jobs/nobody/graph").what == (404, "no-such-job")
 
 
-def test_the_cluster_is_told_as_it_changes(service: Running) -> None:
+def test_cluster_changes_are_streamed(service: Running) -> None:
     response = service.http.request("GET", f"{service.url}/v1/cluster/live", preload_content=False)
     told = b""
     for chunk in response.stream(4096):
@@ -150,7 +150,7 @@ def test_the_cluster_is_told_as_it_changes(service: Running) -> None:
     assert {each["role"] for each in processes} == {"doctor", "gateway", "worker"}
 
 
-def test_the_log_of_a_process_is_for_who_sits_at_the_machine(service: Running) -> None:
+def test_process_logs_are_shown_to_local_users_only(service: Running) -> None:
     told = service.get("/v1/cluster/processes/gateway-1/log").json()
     assert "gateway started" in str(told["text"])
     for name in ("nobody-1", "worker-999", "..%2f..%2fetc%2fpasswd", "gateway-1%00"):

@@ -33,7 +33,7 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-def test_what_is_described_is_what_happens(tmp_path: Path) -> None:
+def test_generated_requests_get_the_described_responses(tmp_path: Path) -> None:
     pytest.importorskip("schemathesis")
     command = Path(sys.executable).with_name("st")
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1") as service:

@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from cauce.gateway.app import Gateway
+from cauce.gateway.http.app import Gateway
 from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
 from tests.cli.running import cauce
@@ -36,7 +36,7 @@ def test_every_route_is_described_and_nothing_else(service: Running, tmp_path: P
     assert routes == {(path, method) for path, methods in described.items() for method in methods}
 
 
-def test_what_is_answered_is_described(service: Running, done: str) -> None:
+def test_responses_match_the_openapi_document(service: Running, done: str) -> None:
     """A look at some answers: their status and the names in their JSON are in the description."""
     description = service.get("/openapi.json").json()
     schemas = description["components"]["schemas"]  # type: ignore[index]
@@ -45,7 +45,7 @@ def test_what_is_answered_is_described(service: Running, done: str) -> None:
     assert set(service.get("/v1/jobs/none").json()) == set(schemas["Problem"]["properties"])
 
 
-def test_numbers_can_be_read(service: Running, done: str) -> None:
+def test_metrics_are_valid_prometheus_text(service: Running, done: str) -> None:
     def counted() -> dict[str, Metric]:
         text = service.get("/metrics").body.decode()
         return {family.name: family for family in text_string_to_metric_families(text)}
@@ -66,7 +66,7 @@ def test_numbers_can_be_read(service: Running, done: str) -> None:
     assert "/v1/jobs/{job}" in routes
 
 
-def test_numbers_are_those_of_all_gateways_on_the_port(service: Running) -> None:
+def test_metrics_cover_all_gateways_on_the_port(service: Running) -> None:
     def answered() -> float:
         text = service.get("/metrics").body.decode()
         families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -91,7 +91,7 @@ def test_the_log_is_json_with_the_process_and_the_job(service: Running, done: st
         assert service.events(event)
 
 
-def test_a_port_that_is_taken_is_wrong_usage(service: Running, tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_usage_error(service: Running, tmp_path: Path) -> None:
     for command in ("serve", "gateway"):
         outcome = cauce(tmp_path, command, "--dir", "x", "--port", str(service.port))
         assert outcome.code == 2
@@ -111,7 +111,7 @@ def test_a_port_that_is_taken_is_wrong_usage(service: Running, tmp_path: Path) -
         ["--dataset", "nothing.py"],
     ],
 )
-def test_options_that_cannot_be_are_wrong_usage(tmp_path: Path, options: list[str]) -> None:
+def test_invalid_options_are_usage_errors(tmp_path: Path, options: list[str]) -> None:
     outcome = cauce(tmp_path, "gateway", "--dir", "x", "--port", "0", *options)
     assert outcome.code == 2, outcome.err
     assert "Traceback" not in outcome.err

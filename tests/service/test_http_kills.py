@@ -127,7 +127,7 @@ def test_gateways_on_one_port_are_killed_again_and_again(tmp_path: Path, case: C
         assert not any(sender.is_alive() for sender in senders)
         assert kills >= 1
         finish(service, "stormy", pieces, case)
-        assert len(service.events("gateway died")) == kills
+        assert len(service.events("gateway crashed")) == kills
         assert len(service.children("cauce gateway")) == 2
 
 
@@ -172,7 +172,7 @@ def test_sigterm_under_load_ends_all_with_exit_code_0(tmp_path: Path, case: Case
         finish(again, "stopped", pieces, case)
 
 
-def test_a_service_goes_on_without_who_started_it_until_it_is_stopped(tmp_path: Path) -> None:
+def test_a_service_outlives_its_starter_until_it_is_stopped(tmp_path: Path) -> None:
     service = Running(tmp_path, "serve", "--workers", "1", "--gateways", "2")
     everyone = [pid for title in ("worker", "gateway", "doctor") for pid in service.children(f"cauce {title}")]
     assert len(everyone) == 6
@@ -184,7 +184,7 @@ def test_a_service_goes_on_without_who_started_it_until_it_is_stopped(tmp_path: 
     until("the end of every process", lambda: not any(Path(f"/proc/{pid}").exists() for pid in everyone))
 
 
-def test_a_worker_that_dies_is_replaced(tmp_path: Path, case: Case) -> None:
+def test_a_crashed_worker_is_replaced(tmp_path: Path, case: Case) -> None:
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1") as service:
         until("a worker", lambda: len(service.children("cauce worker")) == 1)
         (worker,) = service.children("cauce worker")
@@ -192,4 +192,4 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, case: Case) -> None:
         service.create("after", queries=["q1"])
         service.upload("after", [piece for piece in case.pieces if piece.table == "books"])
         service.wait_done("after")
-        assert service.events("worker died")
+        assert service.events("worker crashed")

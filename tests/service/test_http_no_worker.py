@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cauce.doctor.control import wish
-from cauce.doctor.desired import count_key, hold_key
-from cauce.doctor.home import Home
+from cauce.doctor.control import update_desired_state
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.desired_state import count_key, hold_key
 from tests.cli.running import Outcome, cauce
 from tests.service.conftest import QUERIES, Case
 from tests.service.running import Running, until
@@ -37,7 +37,9 @@ def stop_workers(service: Running) -> str:
 
 
 def run_workers(service: Running) -> None:
-    wish(Home(service.folder), {count_key("worker"): "2", **{hold_key(name): "" for name in WORKERS}})
+    update_desired_state(
+        ServiceDir(service.folder), {count_key("worker"): "2", **{hold_key(name): "" for name in WORKERS}}
+    )
     until("a worker to run", lambda: not notice(service))
 
 
@@ -50,7 +52,7 @@ def asked(service: Running, *command: str) -> Outcome:
     return cauce(service.folder, *command, "--gateway", service.url)
 
 
-def test_stopped_workers_are_named_to_who_asks_for_a_job_or_the_service(idle: Running, case: Case) -> None:
+def test_stopped_workers_are_named_in_job_and_service_status(idle: Running, case: Case) -> None:
     text = stop_workers(idle)
     folder = idle.folder
     assert text == (
@@ -72,7 +74,7 @@ def test_stopped_workers_are_named_to_who_asks_for_a_job_or_the_service(idle: Ru
     assert idle.get("/v1/jobs/waiting").json()["no_worker"] is None
 
 
-def test_a_service_without_workers_is_ready_and_says_that_jobs_wait(idle: Running) -> None:
+def test_a_service_without_workers_is_ready_with_a_notice(idle: Running) -> None:
     stop_workers(idle)
     until("the notice", lambda: "are stopped" in str(idle.get("/readyz").json().get("notice")))
     reply = idle.get("/readyz")
@@ -97,7 +99,7 @@ def test_a_service_scaled_to_no_workers_names_the_command_and_can_be_given_some(
     assert cauce(idle.folder, "scale", "workers=0", "--dir", str(idle.folder)).code == 0
     until("no worker to run", lambda: "the service has 0 workers; add some with ./cauce scale workers=" in notice(idle))
     submitted(idle, case, "later")
-    assert "the service has 0 workers" in str(idle.get("/v1/jobs/later/why").json()["why"])
+    until("the notice", lambda: "the service has 0 workers" in str(idle.get("/v1/jobs/later/why").json()["why"]))
     assert idle.send_json("PUT", "/v1/cluster/workers", {"running": True}).status == 200
     until("a worker to run", lambda: not notice(idle))
     idle.wait_done("later")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from cauce.wire.http import CONTENT_DIGEST
+from cauce.api.http import CONTENT_DIGEST
 from tests.service.conftest import Case
 from tests.service.running import Running
 
@@ -18,7 +18,7 @@ def test_the_parts_of_a_job_that_has_ended_are_compared(service: Running, case: 
     other = piece.body[:-2] + bytes([piece.body[-2] ^ 1]) + piece.body[-1:]
     reply = service.ask("PUT", path, other, headers)
     assert reply.what == (409, "part-differs")
-    assert f"{len(piece.body):,} bytes as before, but other ones" in str(reply.json()["detail"])
+    assert f"{len(piece.body):,} bytes as before, but with other content" in str(reply.json()["detail"])
     listed = service.get(listing).json()
     mine = [each for each in case.pieces if each.table == piece.table]
     assert listed["complete"] == len(mine)

@@ -20,7 +20,7 @@ MEDIA = {
 }
 
 
-def test_whole_answers_are_the_oracles(service: Running, done: str, case: Case) -> None:
+def test_whole_answers_equal_the_oracle(service: Running, done: str, case: Case) -> None:
     for query in QUERIES:
         reply = service.get(f"/v1/jobs/{done}/results/{query}", "text/csv")
         assert (reply.status, reply.headers["content-type"]) == (200, "text/csv")
@@ -28,13 +28,13 @@ def test_whole_answers_are_the_oracles(service: Running, done: str, case: Case) 
 
 
 @pytest.mark.parametrize("form", sorted(MEDIA))
-def test_each_form_is_byte_for_byte_what_a_run_writes(service: Running, done: str, case: Case, form: str) -> None:
+def test_each_format_is_byte_identical_to_a_local_run(service: Running, done: str, case: Case, form: str) -> None:
     written = case.written(form)
     for query in QUERIES:
         assert service.get(f"/v1/jobs/{done}/results/{query}", MEDIA[form]).body == written[query]
 
 
-def test_arrow_is_sent_as_what_it_is(service: Running, done: str) -> None:
+def test_arrow_is_sent_with_its_media_type(service: Running, done: str) -> None:
     for asked in ("application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file"):
         reply = service.get(f"/v1/jobs/{done}/results/q3", asked)
         assert reply.headers["content-type"] == "application/vnd.apache.arrow.file"
@@ -45,14 +45,14 @@ def test_any_form_will_do_means_csv(service: Running, done: str, case: Case) -> 
     assert service.get(f"/v1/jobs/{done}/results/q1").body == case.wanted["q1"]
 
 
-def test_a_form_that_is_not_there_is_not_acceptable(service: Running, done: str) -> None:
+def test_an_unknown_format_is_not_acceptable(service: Running, done: str) -> None:
     assert service.get(f"/v1/jobs/{done}/results/q1", "image/png").what == (406, "not-acceptable")
     assert service.get(f"/v1/jobs/{done}/results/q1?limit=1", "text/csv").what == (406, "not-acceptable")
     assert service.get(f"/v1/jobs/{done}/rejects", "application/vnd.apache.parquet").what == (406, "not-acceptable")
     assert service.get(f"/v1/jobs/{done}/events", "text/csv").what == (406, "not-acceptable")
 
 
-def test_pages_of_any_size_are_the_whole(service: Running, done: str) -> None:
+def test_pages_of_any_size_add_up_to_the_whole_answer(service: Running, done: str) -> None:
     whole = json.loads(service.get(f"/v1/jobs/{done}/results/q1", "application/json").body)
     for limit in (1, 7, 100_000):
         rows: list[dict[str, object]] = []
@@ -92,12 +92,12 @@ def test_rejects_are_those_of_a_run(service: Running, done: str, case: Case) -> 
 @pytest.mark.parametrize(
     "asked", ["limit=0", "limit=x", "limit=1e3", "limit=100001", "limit=-1", "wait=-1", "wait=31", "wait=nan", "wait=x"]
 )
-def test_a_page_that_cannot_be_is_a_bad_request(service: Running, done: str, asked: str) -> None:
+def test_invalid_page_parameters_are_a_bad_request(service: Running, done: str, asked: str) -> None:
     assert service.get(f"/v1/jobs/{done}/results/q1?{asked}").what == (400, "bad-request")
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1.0", "1", "../..", "%00", "1" * 501, "9999999999999.0"])
-def test_a_cursor_that_was_never_given_is_refused(service: Running, done: str, cursor: str) -> None:
+def test_an_invalid_cursor_is_rejected(service: Running, done: str, cursor: str) -> None:
     reply = service.get(f"/v1/jobs/{done}/results/q1?cursor={cursor}")
     assert reply.status in (400, 422)
     assert reply.code == "bad-request"

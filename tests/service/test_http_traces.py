@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cauce.errors import UsageError
-from cauce.wire.traces import ENDPOINT, PartName, open_traces
+from cauce.process.traces import ENDPOINT, PartName, open_traces
 from tests.service.conftest import Case
 from tests.service.running import Running, until
 
@@ -98,7 +98,7 @@ def test_without_the_variable_nothing_is_traced(monkeypatch: pytest.MonkeyPatch)
     assert open_traces("gateway") is None
 
 
-def test_where_the_packages_are_missing_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:1")
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(UsageError, match=r"cauce\[traces\]"):

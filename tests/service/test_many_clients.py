@@ -19,11 +19,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cauce.broker.nodes import Nodes
 from cauce.client import Service
 from cauce.client.settings import Sent, Settings
 from cauce.datasets import BUILT_IN, load
-from cauce.datasets.synth import generate
+from cauce.lab.broker.nodes import Nodes
+from cauce.lab.generators import generate
 from tests.client.real import Real
 from tests.e2e.comparing import assert_same
 from tests.oracle.api import answer

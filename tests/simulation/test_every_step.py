@@ -1,4 +1,4 @@
-"""A crash at every step that others can see, one run for each: the answer is the same each time."""
+"""One run for each externally visible step, with a crash there: the answer is always the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from cauce.chaos.simulate import simulate_crash_at
+from cauce.lab.chaos.simulate import simulate_crash_at
+from cauce.lab.chaos.simulate_service import ENDINGS, Ending, simulate_service_crash_at
 
 FEW = [("movies", "q1")]
 MORE = [("coffee", "q3"), ("flights", "q4")]
@@ -14,7 +15,7 @@ LONG = [pytest.param(*each, marks=pytest.mark.soak) for each in (("books", "q4")
 
 
 def crash_everywhere(dataset: str, query: str) -> set[str]:
-    """Runs with a crash at step 0, 1, 2, … until there is no such step; the kinds of steps that were hit."""
+    """Runs with a crash at step 0, 1, 2, … until there is no such step. Returns the kinds of steps that were hit."""
     kinds: set[str] = set()
     for number in itertools.count():
         outcome, where = simulate_crash_at(dataset, query, number)
@@ -29,10 +30,24 @@ def crash_everywhere(dataset: str, query: str) -> set[str]:
 @pytest.mark.parametrize(("dataset", "query"), FEW)
 def test_a_crash_at_any_step_changes_nothing(dataset: str, query: str) -> None:
     kinds = crash_everywhere(dataset, query)
-    assert {"before append", "after append", "after take", "before done", "after done", "before create"} <= kinds
+    steps = ("before append", "after append", "after acquire", "before complete", "after complete", "before create")
+    assert kinds.issuperset(steps)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dataset", "query"), [*MORE, *LONG])
 def test_a_crash_at_any_step_of_a_longer_job_changes_nothing(dataset: str, query: str) -> None:
     assert crash_everywhere(dataset, query)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_crash_of_a_gateway_at_any_step_changes_nothing(ending: Ending) -> None:
+    kinds: set[str] = set()
+    for number in itertools.count():
+        outcome, where = simulate_service_crash_at("movies", "q1", number, ending)
+        assert not outcome.problem, f"crash {where}, {ending}: {outcome.problem}"
+        if not where:
+            break
+        kinds.add(" ".join(where.split()[:2]))
+    assert {"before create", "after create", "before append", "after append", "before delete", "after delete"} <= kinds

@@ -1,4 +1,4 @@
-"""The simulation can fail: each of these bugs, planted on purpose, is caught within a bounded number of schedules."""
+"""Proof that the simulation can fail: each of these planted bugs is detected within a bounded number of schedules."""
 
 from __future__ import annotations
 
@@ -9,16 +9,34 @@ from itertools import count, product
 import polars as pl
 import pytest
 
-from cauce.chaos.simulate import PIECES, QUERIES, WORLDS, expected, simulate
 from cauce.errors import FabricFull
+from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
-from cauce.operators import aggregate, partition
-from cauce.plan import evaluate
-from cauce.wire.records import Kind, Record
-from cauce.worker import client, tasks
-from cauce.worker.intake import DumpedNames, Intake, Names
-from cauce.worker.journal import Journal, Past
-from cauce.worker.tasks import SourceTask, Step, Task
+from cauce.fabric.records import Kind, Record
+from cauce.gateway.jobs.read_model import JobView
+from cauce.gateway.jobs.read_model_cache import Views
+from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
+from cauce.gateway.jobs.uploads import Uploads
+from cauce.gateway.validation.names import fabric_name
+from cauce.job.completion import DumpedNames, Names
+from cauce.job.crashes import Scene
+from cauce.job.receipts import Receipt
+from cauce.job.topology import TaskSpec
+from cauce.lab.chaos.simulate import PIECES, QUERIES, WORLDS, expected, simulate
+from cauce.lab.chaos.simulate_service import simulate_rivals, simulate_service
+from cauce.operators import aggregates as kinds
+from cauce.operators import partition
+from cauce.plan.nodes import group_by
+from cauce.plan.physical import Edge
+from cauce.runner import local_client as client
+from cauce.scan.parts import Part
+from cauce.worker.edge_input import Intake
+from cauce.worker.journal import Journal, JournalState
+from cauce.worker.tasks import factory
+from cauce.worker.tasks.fold_task import FOLD_SEQ
+from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.source_task import SourceTask
+from cauce.worker.tasks.task import SIDES_SEQ, Step, Task
 
 MOST_SCHEDULES = 400
 Patch = pytest.MonkeyPatch
@@ -26,18 +44,18 @@ Patch = pytest.MonkeyPatch
 
 @pytest.fixture(scope="module", autouse=True)
 def _right_answers() -> None:
-    """What the runs are compared with is computed before anything is broken."""
+    """Computes the expected answers before any bug is planted."""
     for (dataset, query), seed, pieces in product(QUERIES, range(WORLDS), PIECES):
         expected(dataset, (query,), seed, pieces)
 
 
 def caught() -> bool:
-    """Whether some schedule ends with another answer, an alarm, a failure or a hang."""
+    """Whether some schedule ends with a wrong answer, an alarm, a failure or a hang."""
     return any(simulate(seed).problem for seed in range(MOST_SCHEDULES))
 
 
 def acknowledged_before_confirmed(patch: Patch) -> None:
-    """The upload goes on as if a part had been said although the fabric had no room for it."""
+    """The upload continues as if a part had been appended although the fabric was full."""
     append = MemoryFabric.append
 
     def careless(self: MemoryFabric, job: str, log: str, records: Sequence[Record]) -> None:
@@ -51,13 +69,13 @@ def acknowledged_before_confirmed(patch: Patch) -> None:
 
 
 def position_moved_before_output(patch: Patch) -> None:
-    """A part is noted as done before what came of it is in the logs."""
+    """A part is recorded as complete before its output is in the logs."""
     began = Journal.began
 
-    def too_early(self: Journal, seq: int) -> None:
-        began(self, seq)
-        if self._log.startswith("journal"):
-            Journal.done(self, seq, {}, None)
+    def too_early(self: Journal, seq: int, what: str = "", scene: Scene | None = None) -> None:
+        began(self, seq, what, scene)
+        if seq not in (FOLD_SEQ, SIDES_SEQ):
+            self.done(seq, START, None)
 
     patch.setattr(Journal, "began", too_early)
 
@@ -68,17 +86,19 @@ def duplicate_not_dropped(patch: Patch) -> None:
 
 
 def completion_by_last_message(patch: Patch) -> None:
-    """An edge is taken to be complete as soon as every producer has said its end."""
+    """An edge counts as complete as soon as every producer has appended its END."""
     patch.setattr(Names, "complete", property(lambda self: all(each in self._ends for each in self._digests)))
 
 
 def order_dependent_sum(patch: Patch) -> None:
-    """Partial sums are added up as floats, in the order in which they came."""
-    merge = evaluate.merge
+    """Partial sums are added as floats, in the order of their arrival."""
+    merge = group_by.merge
 
-    def in_floats(frame: pl.DataFrame, keys: Sequence[str], aggregates: aggregate.Aggregates) -> pl.DataFrame:
-        merged = merge(frame, keys, aggregates)
-        sums = [name for name, each in aggregates.items() if isinstance(each, aggregate.Sum)]
+    def in_floats(
+        frame: pl.DataFrame, keys: Sequence[str], aggregates: kinds.Aggregates, *, in_order: bool = False
+    ) -> pl.DataFrame:
+        merged = merge(frame, keys, aggregates, in_order=in_order)
+        sums = [name for name, each in aggregates.items() if type(each) is kinds.Sum]
         if not sums or not keys:
             return merged
         floats = frame.with_columns(pl.col(sums).cast(pl.Float64) / 3).group_by(keys, maintain_order=True)
@@ -86,11 +106,11 @@ def order_dependent_sum(patch: Patch) -> None:
         back = added.with_columns((pl.col(name) * 3).cast(frame.schema[name]) for name in sums)
         return merged.drop(sums).join(back, on=list(keys), maintain_order="left").select(merged.columns)
 
-    patch.setattr(evaluate, "merge", in_floats)
+    patch.setattr(group_by, "merge", in_floats)
 
 
 def unstable_hash(patch: Patch) -> None:
-    """Rows go to a partition that depends on when they are sent."""
+    """The partition of a row depends on when it is sent."""
     numbers = partition.partition_numbers
     calls = count()
 
@@ -105,7 +125,7 @@ def snapshot_without_names(patch: Patch) -> None:
 
 
 def snapshot_without_state(patch: Patch) -> None:
-    """A restored task remembers what it has read, and forgets what it made of it."""
+    """A snapshot holds the identities that were read, but not the state."""
     restore = Intake.restore
 
     def forgetful(self: Intake, data: bytes) -> None:
@@ -117,27 +137,27 @@ def snapshot_without_state(patch: Patch) -> None:
 
 
 def lease_released_early(patch: Patch) -> None:
-    """A task is finished for good before its last words are in the logs."""
-    make_task = tasks.make_task
+    """A task is completed before its last records are in the logs."""
+    make_task = factory.make_task
 
-    def eager(context: tasks.JobContext, spec: tasks.TaskSpec) -> Task:
+    def eager(context: JobContext, spec: TaskSpec) -> Task:
         task = make_task(context, spec)
         state = context.fabric._store.jobs[context.job]  # type: ignore[attr-defined]
         end = "_end" if isinstance(task, SourceTask) else "work"
-        original: Callable[[Past], Step] = getattr(task, end)
+        original: Callable[[JournalState], Step] = getattr(task, end)
 
-        def finish_first(past: Past) -> Step:
-            state.finished.update(key for key in state.attempts if key[1] == spec.name)
+        def finish_first(past: JournalState) -> Step:
+            state.finished.update(key for key in state.holders if key[1] == spec.name)
             return original(past)
 
         setattr(task, end, finish_first)
         return task
 
-    patch.setattr("cauce.worker.loop.make_task", eager)
+    patch.setattr("cauce.worker.leases.make_task", eager)
 
 
 def torn_tail_read(patch: Patch) -> None:
-    """A record cut off by a crash is taken for one without content."""
+    """A record truncated by a crash is taken for an empty one."""
     append = MemoryFabric.append
 
     def torn(self: MemoryFabric, job: str, log: str, records: Sequence[Record]) -> None:
@@ -156,7 +176,7 @@ def torn_tail_read(patch: Patch) -> None:
 def empty_record_skipped(patch: Patch) -> None:
     send = Task.send
 
-    def thrifty(self: Task, edge: tasks.Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
+    def thrifty(self: Task, edge: Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
         if not frame.is_empty():
             send(self, edge, partition, seq, frame)
 
@@ -164,10 +184,10 @@ def empty_record_skipped(patch: Patch) -> None:
 
 
 def named_by_order_of_work(patch: Patch) -> None:
-    """Messages are numbered as they are sent, so that a successor gives the same number to another content."""
+    """Records are numbered in the order of work, so that the next holder gives the same number to other content."""
     send = Task.send
 
-    def counting(self: Task, edge: tasks.Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
+    def counting(self: Task, edge: Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
         numbers = self.__dict__.setdefault("numbers", {})
         number = numbers.setdefault((edge.number, partition), count())
         send(self, edge, partition, next(number), frame)
@@ -176,18 +196,18 @@ def named_by_order_of_work(patch: Patch) -> None:
 
 
 def end_counts_own_work_only(patch: Patch) -> None:
-    """The end of a lane counts what this holder has done, not what its predecessors did."""
+    """The END of a lane counts only the records of its last holder."""
     end = SourceTask._end
 
-    def own(self: SourceTask, past: Past) -> Step:
-        mine = {seq for seq in past.done if past.begun.get(seq, 0) == 0}
+    def own(self: SourceTask, past: JournalState) -> Step:
+        mine = {seq for seq in past.done if past.starts.get(seq, 0) == 0}
         return end(self, replace(past, done=mine))
 
     patch.setattr(SourceTask, "_end", own)
 
 
 def end_of_input_forgotten(patch: Patch) -> None:
-    """A successor starts behind the end of its input without knowing that it was there."""
+    """The next holder starts after the END of its input without knowing that it was read."""
     done = Journal.done
     patch.setattr(Journal, "done", lambda self, seq, position, count: done(self, seq, position, None))
 
@@ -195,6 +215,59 @@ def end_of_input_forgotten(patch: Patch) -> None:
 def pages_by_arrival(patch: Patch) -> None:
     patch.setattr(client.InOrder, "take", lambda self, seq, thing: [thing])
 
+
+def job_absent_without_a_read_barrier(patch: Patch) -> None:
+    """A gateway answers that a job does not exist as soon as it does not see it."""
+    patch.setattr(Views, "manifest", lambda self, name: self._fabric.manifest(name))
+
+
+def receipts_without_a_read_barrier(patch: Patch) -> None:
+    """A gateway lists the parts it happens to see, and completes a table by them."""
+    read_barrier = MemoryFabric.read_barrier
+
+    def partial(self: MemoryFabric, job: str | None = None, *logs: str) -> None:
+        read_barrier(self, job, *(log for log in logs if "receipts" not in log))
+
+    patch.setattr(MemoryFabric, "read_barrier", partial)
+
+
+def part_acknowledged_before_its_receipt(patch: Patch) -> None:
+    """The receipt of a part is only remembered by the gateway that has stored the part."""
+
+    def forgetful(self: Uploads, view: JobView, table: str, part: Part, receipt: Receipt) -> None:
+        view.receipts[table].held[part.seq] = receipt
+
+    patch.setattr(Uploads, "_store", forgetful)
+
+
+def tombstone_after_deletion(patch: Patch) -> None:
+    """The data of a cancelled job is deleted before its end is recorded."""
+    add = TombstoneStore.add
+
+    def late(self: TombstoneStore, stone: Tombstone) -> None:
+        self._fabric.delete_job(fabric_name(stone.owner, stone.job))
+        add(self, stone)
+
+    patch.setattr(TombstoneStore, "add", late)
+
+
+def part_stored_without_a_claim(patch: Patch) -> None:
+    """A gateway appends a part without announcing it: another one may append another content at the same time."""
+    patch.setattr(Uploads, "_claim", lambda self, view, job, table, seq, digest: None)
+
+
+@pytest.mark.slow
+def test_a_missing_claim_is_caught(monkeypatch: Patch) -> None:
+    part_stored_without_a_claim(monkeypatch)
+    assert any(simulate_rivals(seed).problem for seed in range(MOST_SCHEDULES))
+
+
+SERVICE_BUGS = [
+    job_absent_without_a_read_barrier,
+    receipts_without_a_read_barrier,
+    part_acknowledged_before_its_receipt,
+    tombstone_after_deletion,
+]
 
 BUGS = [
     acknowledged_before_confirmed,
@@ -217,7 +290,15 @@ BUGS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
-def test_a_planted_bug_is_caught(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+def test_planted_bug_is_detected(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     assert simulate(len(QUERIES)).problem == ""
     plant(monkeypatch)
     assert caught()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", SERVICE_BUGS, ids=lambda plant: plant.__name__)
+def test_a_bug_planted_in_the_gateway_is_caught(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    assert simulate_service(len(QUERIES)).problem == ""
+    plant(monkeypatch)
+    assert any(simulate_service(seed).problem for seed in range(MOST_SCHEDULES))

@@ -1,12 +1,12 @@
-"""Thousands of jobs under simulated faults: none may give another answer, none may hang."""
+"""Thousands of jobs under simulated faults: all must give the expected answer, and none may hang."""
 
 from __future__ import annotations
 
 import pytest
 
-from cauce.chaos.simulate import QUERIES, simulate
+from cauce.lab.chaos.simulate import QUERIES, simulate
 
-GROUPS, MORE_GROUPS = 8, 50
+GROUPS, MORE_GROUPS = 6, 50
 SCHEDULES_IN_A_GROUP = 100
 
 
@@ -24,30 +24,30 @@ def problems(seeds: range) -> list[str]:
     ]
 
 
-def test_every_query_is_among_a_few_schedules() -> None:
+def test_quick_schedules_cover_every_query() -> None:
     assert not problems(range(2 * len(QUERIES)))
 
 
-def test_a_schedule_has_faults_and_is_the_same_each_time() -> None:
+def test_schedule_has_faults_and_is_deterministic() -> None:
     first, second = simulate(11), simulate(11)
     assert first.faults
     assert (first.faults, first.turns, first.problem) == (second.faults, second.turns, second.problem)
 
 
 @pytest.mark.slow
-def test_all_kinds_of_faults_happen() -> None:
-    told = "\n".join(fault for seed in range(100, 160) for fault in simulate(seed).faults)
+def test_all_fault_kinds_occur() -> None:
+    faults = "\n".join(fault for seed in range(100, 160) for fault in simulate(seed).faults)
     for kind in ("dies before", "dies after", "dies while writing", "no confirmation", "disk full", "is paused"):
-        assert kind in told
+        assert kind in faults
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
-def test_no_schedule_gives_another_answer_or_hangs(group: int) -> None:
+def test_schedules_give_the_expected_answer(group: int) -> None:
     assert not problems(seeds_of(group))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("group", range(GROUPS, MORE_GROUPS))
-def test_no_further_schedule_gives_another_answer_or_hangs(group: int) -> None:
+def test_more_schedules_give_the_expected_answer(group: int) -> None:
     assert not problems(seeds_of(group))

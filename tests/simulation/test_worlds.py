@@ -1,4 +1,4 @@
-"""The simulated world's answers are right to begin with: an independent oracle says so, byte for byte."""
+"""The expected answers of the simulation equal those of an independent implementation, byte for byte."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cauce.chaos.simulate import QUERIES, WORLDS, expected
-from cauce.chaos.worlds import world
 from cauce.datasets import BUILT_IN
+from cauce.lab.chaos.simulate import QUERIES, WORLDS, expected
+from cauce.lab.chaos.worlds import world
 from tests.oracle.api import answer
 
 

@@ -1,4 +1,4 @@
-"""What the commands in terminals work on: small files, and services that all tests of a module share."""
+"""Input of the commands in terminals: small files, and services that all tests of a module share."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ESCAPE = re.compile(rb"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\-_])")
 
 @dataclass(frozen=True)
 class Session:
-    """What a command wrote to its terminal, and how it ended."""
+    """The output of a command to its terminal, and its exit code."""
 
     code: int
     raw: bytes

@@ -84,6 +84,8 @@ def of_doctors(place: Place) -> list[str]:
 
 RUNS = {
     "run": Run(with_data("run", "books", "--queries", "q1,q3", "--out", "answers"), "books: 2 queries over"),
+    "sql": Run(with_data("sql", "SELECT count(*) AS books FROM books_data"), "1 statement over"),
+    "schema": Run(lambda place: ["schema", str(place.data)], "[books_data.columns]"),
     "explain": Run(plain("explain", "coffee", "--queries", "q3"), "transactions"),
     "datasets": Run(plain("datasets"), "docs/own-datasets.md"),
     "generate": Run(plain("generate", "coffee", "--out", "files", "--scale", "0.0001"), "coffee at scale 0.0001"),
@@ -117,7 +119,7 @@ RUNS = {
     "token remove": Run(plain("token", "remove", "nobody", "--dir", "own"), "nobody", code=2),
     "deploy compose": Run(plain("deploy", "compose", "--out", "made"), "the commands to run are in made/README.md"),
     "deploy kubernetes": Run(plain("deploy", "kubernetes", "--out", "made"), "wrote made"),
-    # Both take minutes on a busy machine; tests/chaos and tests/cli/test_chaos_service.py let them end by themselves.
+    # Both take minutes on a busy machine; tests/chaos and tests/cli/lab let them end by themselves.
     "chaos run": Run(
         with_data("chaos", "run", "books", "--queries", "q1", "--out", "c", "--kill-every", "50ms"),
         "interrupted", code=130, until="(pid ",
@@ -183,7 +185,7 @@ def test_an_error_is_one_readable_line(kind: str, place: Place) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120, 40])
-def test_ids_of_jobs_are_never_cut(width: int, place: Place) -> None:
+def test_ids_of_jobs_are_never_truncated(width: int, place: Place) -> None:
     session = run_in_terminal(cauce("jobs", "--gateway", place.site.url), width=width)
     assert session.code == 0
     assert DONE in session.text

@@ -1,4 +1,4 @@
-"""What a person reads when the service cannot be reached, when it is back, and after Ctrl-C in each phase."""
+"""Messages when the service cannot be reached, when it is back, and after Ctrl-C in each phase."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.chaos.running import until
 from tests.client.fake import Fake, FakeJob
 from tests.client.test_transport import HTML, dead_address, speaking
@@ -56,7 +56,7 @@ def check(session: Session, code: int) -> str:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_question_to_nobody_is_one_clear_line(question: str) -> None:
+def test_a_query_to_an_unreachable_service_fails_with_one_line(question: str) -> None:
     address = dead_address()
     arguments = cauce(*QUESTIONS[question], "--gateway", address)
     session = run_in_terminal(arguments, width=400, timeout_s=ENOUGH_S)
@@ -68,7 +68,7 @@ def test_a_question_to_nobody_is_one_clear_line(question: str) -> None:
 
 
 @pytest.mark.parametrize("command", [("watch", "j"), ("top",), ("events", "--follow")], ids=lambda words: words[0])
-def test_a_command_that_waits_reports_at_once_and_goes_on(command: tuple[str, ...]) -> None:
+def test_a_command_that_waits_reports_an_unreachable_service_and_retries(command: tuple[str, ...]) -> None:
     address = dead_address()
     terminal = Terminal(cauce(*command, "--gateway", address), width=400)
     # It is still retrying when this line is there: nothing but Ctrl-C ends it within two minutes.
@@ -82,16 +82,14 @@ def test_a_command_that_waits_reports_at_once_and_goes_on(command: tuple[str, ..
         assert check(session, 130).startswith("note stopped before a gateway answered")
 
 
-def test_a_submit_that_reached_nobody_has_sent_nothing(coffee: Path, tmp_path: Path) -> None:
+def test_a_submit_that_reached_no_gateway_has_sent_nothing(coffee: Path, tmp_path: Path) -> None:
     address = dead_address()
     terminal = submit(coffee, address, tmp_path)
     terminal.wait_for(f"cannot reach {address}: connection refused; retrying for up to 120 s, Ctrl-C stops", ENOUGH_S)
     terminal.press(CTRL_C)
     session = terminal.end()
     line = check(session, 130)
-    assert line.startswith(
-        "note stopped before a gateway answered: no data was sent. To try again: cauce submit coffee"
-    )
+    assert line.startswith("note stopped before a gateway answered: no data was sent. Retry with: cauce submit coffee")
     assert "--job j" in line
     assert "goes on" not in session.text
 
@@ -105,14 +103,14 @@ def test_a_connection_that_is_back_is_reported(fake: Fake, coffee: Path, tmp_pat
     assert fake.jobs["j"].tables["transactions"].complete is not None
 
 
-def test_a_submit_that_is_stopped_half_way_tells_how_to_go_on(fake: Fake, coffee: Path, tmp_path: Path) -> None:
+def test_a_submit_stopped_half_way_prints_the_command_to_continue(fake: Fake, coffee: Path, tmp_path: Path) -> None:
     fake.fail("PUT .*transactions/parts/1$", "refuse", times=9999, status=429, retry_after="1")
     terminal = submit(coffee, fake.url, tmp_path)
     until("the refused part", lambda: fake.count("PUT .*transactions/parts/1$") > 0)
     terminal.press(CTRL_C)
     line = check(terminal.end(), 130)
     assert line.startswith("note stopped; ")
-    assert " are sent, and job j waits at the service for the rest. To go on: cauce submit coffee" in line
+    assert " are sent, and job j waits at the service for the rest. Continue with: cauce submit coffee" in line
 
 
 def test_a_submit_that_has_sent_all_leaves_the_job_at_the_service(fake: Fake, coffee: Path, tmp_path: Path) -> None:
@@ -120,7 +118,9 @@ def test_a_submit_that_has_sent_all_leaves_the_job_at_the_service(fake: Fake, co
     until("the job is watched", lambda: fake.count("GET .*/events") > 0)
     terminal.press(CTRL_C)
     line = check(terminal.end(), 130)
-    assert line.startswith("note detached; all files are sent, and job j continues at the service. To fetch an answer")
+    assert line.startswith(
+        "note detached; all files are sent, and job j continues at the service. Fetch an answer with: "
+    )
     assert f"cauce results j --gateway {fake.url}" in line
 
 
@@ -136,15 +136,15 @@ def test_a_submit_with_other_files_under_a_used_id_fails(fake: Fake, coffee: Pat
     assert not (tmp_path / "answers").exists()
 
 
-def test_another_server_on_the_port_is_told() -> None:
+def test_another_server_on_the_port_is_reported() -> None:
     with speaking(HTML % b"200 OK") as address:
         session = run_in_terminal(cauce("jobs", "--gateway", address), width=400)
     line = check(session, 1)
     assert session.text.strip() == line
-    assert line.endswith("another server than Cauce listens there: check the address (--gateway, CAUCE_GATEWAY)")
+    assert line.endswith("a server other than Cauce listens there: check the address (--gateway, CAUCE_GATEWAY)")
 
 
-def test_a_wrong_token_is_told(fake: Fake) -> None:
+def test_a_wrong_token_is_reported(fake: Fake) -> None:
     fake.token = "secret"
     fake.jobs["j"] = FakeJob({"dataset": "own", "queries": []})
     session = run_in_terminal(cauce("why", "j", "--gateway", fake.url, "--token", "other"), width=400)

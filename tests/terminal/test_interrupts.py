@@ -29,7 +29,7 @@ def terminal_of(folder: Path, *arguments: str) -> Iterator[Terminal]:
 
 
 def interrupted(folder: Path, arguments: list[str], once: str) -> Session:
-    """What a command wrote that was interrupted once it had printed this."""
+    """The output of a command that is interrupted once it has printed this."""
     with terminal_of(folder, *arguments) as terminal:
         terminal.wait_for(once)
         terminal.press(CTRL_C)
@@ -46,7 +46,9 @@ def long_run(data: Path) -> list[str]:
     return ["run", "books", "--data", str(data), "--out", "answers", "--part-bytes", "1024", "--workers", "1"]
 
 
-def test_an_interrupted_run_says_how_to_continue_and_continues(long_run: list[str], data: Path, tmp_path: Path) -> None:
+def test_an_interrupted_run_prints_the_command_to_continue_and_continues(
+    long_run: list[str], data: Path, tmp_path: Path
+) -> None:
     session = interrupted(tmp_path, long_run, "0:00:00")
     check(session, XTERM, code=130)
     said = last_line(session)
@@ -87,7 +89,9 @@ def test_an_interrupted_demo_ends_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["submit", "watch"])
-def test_a_client_that_is_interrupted_says_how_to_return(command: str, idle: Site, data: Path, tmp_path: Path) -> None:
+def test_an_interrupted_client_prints_the_command_to_return(
+    command: str, idle: Site, data: Path, tmp_path: Path
+) -> None:
     words = ["watch", OPEN] if command == "watch" else ["submit", "books", "--data", str(data), "--job", "another"]
     arguments = [*words, "--gateway", idle.url]
     session = interrupted(tmp_path, arguments, "0 of ")
@@ -95,13 +99,13 @@ def test_a_client_that_is_interrupted_says_how_to_return(command: str, idle: Sit
     said = last_line(session)
     assert said.startswith("note detached; ")
     assert " continues at the service. " in said
-    again = shlex.split(said.partition("To come back: ")[2])
+    again = shlex.split(said.partition("Return to it with: ")[2])
     assert again[0] == "cauce"
     assert sorted(again[1:]) == sorted(arguments)
 
 
 @pytest.mark.parametrize("command", [["top", "--every", "0.2"], ["events", "--follow"]])
-def test_a_view_is_left_with_ctrl_c(command: list[str], idle: Site, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_full_screen_view(command: list[str], idle: Site, tmp_path: Path) -> None:
     with terminal_of(tmp_path, *command, "--dir", str(idle.service)) as terminal:
         terminal.wait_for("gateway-1")
         terminal.press(f"{ENTER}q")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.service.running import Running, pieces_of, until
 from tests.web import river
 

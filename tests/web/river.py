@@ -21,12 +21,10 @@ from cauce.plan import (
     Relation,
     Table,
     Text,
-    count,
+    agg,
+    decimal,
     desc,
-    divided,
-    greatest,
-    places,
-    total,
+    divide,
 )
 
 PATH = Path(__file__)
@@ -55,29 +53,29 @@ dataset = Dataset(NAME, (stations, readings), source=PATH)
 @dataset.query(station=TEXT, station_id=INTEGER, year=INTEGER, visits=INTEGER, **{FLOW: FLOAT})
 def mean_discharge_of_every_station_with_the_number_of_visits() -> Relation:
     """The mean discharge of every station and how many visits were counted there, stations with most visits first"""
-    grouped = readings.group_by("station_id").agg(all=total("flow"), rows=count("flow"), visits=total("visits"))
-    means = grouped.with_columns(**{FLOW: divided("all", "rows")})
+    grouped = readings.group_by("station_id").agg(all=agg.sum("flow"), rows=agg.count("flow"), visits=agg.sum("visits"))
+    means = grouped.with_columns(**{FLOW: divide("all", "rows")})
     return means.join(stations, on="station_id").sort(desc("visits"), "station_id")
 
 
-@dataset.query(month=TEXT, river=TEXT, discharge=places(2))
+@dataset.query(month=TEXT, river=TEXT, discharge=decimal(2))
 def discharge_by_month_and_by_river_over_all_years_of_record() -> Relation:
     """The discharge of each river by month"""
     months = readings.with_columns(month=pl.col("day").str.slice(0, 7)).join(stations, on="station_id")
-    return months.group_by("month", "river").agg(discharge=total("flow")).sort("month", "river")
+    return months.group_by("month", "river").agg(discharge=agg.sum("flow")).sort("month", "river")
 
 
 @dataset.query(river=TEXT, stations=INTEGER, highest=INTEGER)
 def stations_compared_with_all_others_of_their_river_and_year() -> Relation:
     """Rivers by the number of their stations, computed through many stages"""
-    level = readings.group_by("station_id").agg(visits=total("visits")).join(stations, on="station_id")
+    level = readings.group_by("station_id").agg(visits=agg.sum("visits")).join(stations, on="station_id")
     for number in range(_LEVELS):
         # Other keys at each level, so that the planner cannot put two levels into one stage.
         key = "river" if number % 2 else "year"
-        best = level.group_by(key).agg(**{f"best_{number}": greatest("visits")})
+        best = level.group_by(key).agg(**{f"best_{number}": agg.max("visits")})
         level = level.join(best, on=key, strategy="partition")
     last = pl.col(f"best_{_LEVELS - 1}")
-    top = level.with_columns(highest=last).group_by("river").agg(stations=count(), highest=greatest("highest"))
+    top = level.with_columns(highest=last).group_by("river").agg(stations=agg.count(), highest=agg.max("highest"))
     return top.sort(desc("stations"), "river")
 
 

@@ -6,7 +6,7 @@ import gzip
 import re
 from importlib.resources import files
 
-from cauce.web.assets import assets
+from cauce.gateway.dashboard.web.assets import assets
 
 FIRST_LOAD_BYTES = 300_000
 LONGEST_MODULE = 200
@@ -51,7 +51,7 @@ def test_imports_lead_to_files_that_are_there() -> None:
 
 
 def test_modules_are_small() -> None:
-    for each in files("cauce.web").joinpath("static").iterdir():
+    for each in files("cauce.gateway.dashboard.web").joinpath("static").iterdir():
         if each.name.endswith(".js"):
             assert len(each.read_text(encoding="utf-8").splitlines()) <= LONGEST_MODULE, each.name
 

@@ -45,18 +45,18 @@ def settled(page: Page) -> None:
     expect(page.locator(".why")).to_contain_text("leads")
 
 
-def test_a_killed_worker_is_marked_noticed_and_back(browser: Browser, cluster: Running) -> None:
+def test_a_killed_worker_is_marked_and_shown_as_running_after_its_restart(browser: Browser, cluster: Running) -> None:
     with watched(browser, cluster.url) as found:
         page = found.open("#/cluster")
         settled(page)
-        before = signs(page, "worker-1", "died")
+        before = signs(page, "worker-1", "crashed")
         killed_at = time.time()
         os.kill(pid_of(cluster, "worker-1"), signal.SIGKILL)
-        died = page.locator('[data-lane="worker-1"] .sign.died')
+        died = page.locator('[data-lane="worker-1"] .sign.crashed')
         expect(died).not_to_have_count(before)
         shown_at = time.time()
         expect(died.last.locator("title")).to_have_text(re.compile("killed by SIGKILL"))
-        for what in ("detected", "restarted", "caught-up"):
+        for what in ("detected", "restarted", "recovered"):
             expect(page.locator(f'[data-lane="worker-1"] .sign.{what}').last).to_be_visible()
         detected = float(str(happened(cluster, "worker-1", "detected", killed_at)[-1]["at"]))
         sys.stdout.write(f"the mark was there {shown_at - detected:.2f} s after the death was noticed\n")
@@ -74,21 +74,21 @@ def test_the_leader_is_shown_and_its_successor(browser: Browser, cluster: Runnin
         os.kill(pid_of(cluster, leader), signal.SIGKILL)
         expect(page.locator(".why")).not_to_contain_text(f"{leader} leads")
         expect(page.locator(".why")).to_contain_text("leads")
-        expect(page.locator(f'[data-lane="{leader}"] .sign.died')).not_to_have_count(0)
+        expect(page.locator(f'[data-lane="{leader}"] .sign.crashed')).not_to_have_count(0)
 
 
 @pytest.mark.slow
-def test_what_happened_can_be_looked_at_after_the_fact(browser: Browser, cluster: Running) -> None:
+def test_past_events_can_be_listed(browser: Browser, cluster: Running) -> None:
     os.kill(pid_of(cluster, "worker-2"), signal.SIGKILL)
-    until("the death is on record", lambda: bool(happened(cluster, "worker-2", "died", 0.0)))
+    until("the death is on record", lambda: bool(happened(cluster, "worker-2", "crashed", 0.0)))
     with watched(browser, cluster.url) as found:
         page = found.open("#/cluster")
         settled(page)
-        assert signs(page, "worker-2", "died") >= 1
-        expect(page.locator(".happenings")).to_contain_text("worker-2 died: ")
+        assert signs(page, "worker-2", "crashed") >= 1
+        expect(page.locator(".happenings")).to_contain_text("worker-2 crashed: ")
         page.get_by_role("button", name="7 days").click()
         expect(page.locator(".lanes")).to_have_attribute("aria-label", re.compile("7 days"))
-        assert signs(page, "worker-2", "died") >= 1
+        assert signs(page, "worker-2", "crashed") >= 1
 
 
 @pytest.mark.slow
@@ -102,14 +102,14 @@ def test_the_log_of_a_process_is_shown(browser: Browser, cluster: Running) -> No
 
 
 @pytest.mark.slow
-def test_a_gateway_that_dies_under_the_page_does_not_break_it(browser: Browser, cluster: Running) -> None:
+def test_the_page_survives_a_crash_of_its_gateway(browser: Browser, cluster: Running) -> None:
     with watched(browser, cluster.url) as found:
         page = found.open("#/cluster")
         settled(page)
         for name in ("gateway-1", "gateway-2"):
-            before = signs(page, name, "died")
+            before = signs(page, name, "crashed")
             os.kill(pid_of(cluster, name), signal.SIGKILL)
-            expect(page.locator(f'[data-lane="{name}"] .sign.died')).not_to_have_count(before)
+            expect(page.locator(f'[data-lane="{name}"] .sign.crashed')).not_to_have_count(before)
         page.goto(f"{cluster.url}/#/jobs")
         expect(page.locator("h1")).to_have_text("Jobs")
         # The browser notes the broken connections on its console; nothing else may be there.
@@ -118,7 +118,7 @@ def test_a_gateway_that_dies_under_the_page_does_not_break_it(browser: Browser, 
 
 
 @pytest.mark.slow
-def test_a_gateway_without_a_cluster_says_so(browser: Browser, tmp_path: Path) -> None:
+def test_a_gateway_without_a_cluster_reports_that(browser: Browser, tmp_path: Path) -> None:
     with Running(tmp_path, "gateway") as alone, watched(browser, alone.url) as found:
         page = found.open("#/cluster")
         expect(page.locator(".why")).to_contain_text("runs by itself")

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from cauce.errors import WrongColumns
-from cauce.scan.cut import cut_ranges, read_header
-from cauce.web.assets import assets
-from tests.e2e.messy import messy
+from cauce.gateway.dashboard.web.assets import assets
+from cauce.scan.csv.cut import cut_ranges, read_header
+from tests.e2e.hostile_rows import write_hostile_rows
 from tests.service.running import Running
 from tests.web.browsing import watched
 
@@ -92,7 +92,7 @@ def test_real_files_are_cut_alike(browser: Browser, service: Running, tmp_path: 
     cases: list[dict[str, object]] = []
     wanted: list[dict[str, object]] = []
     for dataset in ("books", "movies", "coffee"):
-        messy(dataset, tmp_path / dataset, 5, 60)
+        write_hostile_rows(dataset, tmp_path / dataset, 5, 60)
         for path in sorted((tmp_path / dataset).rglob("*.csv")):
             case = case_of(path.read_bytes(), ",", 700, 2**24, 256)
             cases.append(case)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from cauce.web.assets import assets
+from cauce.gateway.dashboard.web.assets import assets
 from tests.service.running import Running
 from tests.web.browsing import watched
 
@@ -28,39 +28,48 @@ def call(page: Page, module: str, name: str, *given: object) -> Any:
     return page.evaluate(CALL, [f"/assets/{assets().version}/{module}.js", name, list(given)])
 
 
-def event(at: float, what: str, name: str, incarnation: str = "1.d.1") -> dict[str, object]:
-    return {"at": at, "what": what, "name": name, "incarnation": incarnation, "why": "", "after_s": None}
+def event(at: float, what: str, name: str, generation: str = "1.d.1") -> dict[str, object]:
+    return {
+        "at": at,
+        "what": what,
+        "name": name,
+        "generation": generation,
+        "reason": "",
+        "job": "",
+        "work": "",
+        "after_s": None,
+    }
 
 
-def process(name: str, incarnation: str = "1.d.1") -> dict[str, object]:
-    return {"name": name, "pid": 7, "incarnation": incarnation}
+def process(name: str, generation: str = "1.d.1") -> dict[str, object]:
+    return {"name": name, "pid": 7, "generation": generation}
 
 
 def spans(lane: dict[str, Any], kind: str = "lives") -> list[tuple[float, float | None]]:
     return [(each["from"], each["to"]) for each in lane[kind]]
 
 
-def test_a_life_ends_with_a_death_and_the_next_begins_with_a_restart(page: Page) -> None:
-    events = [event(10, "started", "worker-1"), event(20, "died", "worker-1"), event(21, "detected", "worker-1")]
+def test_an_exit_ends_a_process_instance_and_a_restart_starts_the_next(page: Page) -> None:
+    events = [event(10, "started", "worker-1"), event(20, "crashed", "worker-1"), event(21, "detected", "worker-1")]
     events.append(event(22, "restarted", "worker-1"))
     (lane,) = call(page, "lives", "lanesOf", [process("worker-1")], events, 0)
     assert spans(lane) == [(10, 20), (22, None)]
-    assert [mark["what"] for mark in lane["marks"]] == ["started", "died", "detected", "restarted"]
+    assert [mark["what"] for mark in lane["marks"]] == ["started", "crashed", "detected", "restarted"]
 
 
-def test_a_process_that_is_gone_has_no_open_life(page: Page) -> None:
-    events = [event(10, "started", "worker-1"), event(20, "died", "worker-1")]
+def test_an_exited_process_has_no_open_instance(page: Page) -> None:
+    events = [event(10, "started", "worker-1"), event(20, "crashed", "worker-1")]
     (lane,) = call(page, "lives", "lanesOf", [], events, 0)
     assert spans(lane) == [(10, 20)]
 
 
-def test_who_was_there_before_we_looked_was_there_from_the_start(page: Page) -> None:
+def test_a_process_seen_first_counts_from_the_start_of_the_timeline(page: Page) -> None:
     (lane,) = call(page, "lives", "lanesOf", [process("worker-1")], [], 5)
     assert spans(lane) == [(5, None)]
 
 
-def test_a_term_ends_with_the_next_election_or_the_leaders_death(page: Page) -> None:
-    events = [event(1, "elected", "doctor-3"), event(5, "died", "doctor-3"), event(6, "elected", "doctor-2")]
+def test_a_term_ends_with_the_next_election_or_the_exit_of_the_leader(page: Page) -> None:
+    events = [event(1, "elected", "doctor-3"), event(5, "crashed", "doctor-3"), event(6, "elected", "doctor-2")]
     events.append(event(9, "elected", "doctor-3"))
     lanes = call(page, "lives", "lanesOf", [process("doctor-2"), process("doctor-3")], events, 0)
     assert {lane["name"]: spans(lane, "terms") for lane in lanes} == {
@@ -69,11 +78,11 @@ def test_a_term_ends_with_the_next_election_or_the_leaders_death(page: Page) -> 
     }
 
 
-def test_a_service_that_was_stopped_has_nobody_leading_meanwhile(page: Page) -> None:
+def test_a_stopped_service_has_no_leader(page: Page) -> None:
     began, again = 1_800_000_000.0, 1_800_001_000.0
     events = [
         event(began, "elected", "doctor-1"),
-        event(began + 50, "left", "worker-1"),
+        event(began + 50, "exited", "worker-1"),
         event(again, "elected", "doctor-1"),
     ]
     doctor = process("doctor-1", f"0..{int(again * 1000) - 500}")
@@ -119,7 +128,7 @@ def test_numbers_are_grouped_and_shortened_without_losing_their_size(page: Page)
     assert call(page, "numbers", "readable", "100001", True) == "100001"
 
 
-def test_ids_and_years_are_told_from_quantities(page: Page) -> None:
+def test_ids_and_years_are_distinguished_from_quantities(page: Page) -> None:
     names = {"user_id": True, "movieId": True, "Airport Code": True, "year": True, "paid": False, "reviews": False}
     assert {name: call(page, "numbers", "isNaming", name) for name in names} == names
 

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cauce.client import Service
-from cauce.doctor.control import wish
-from cauce.doctor.desired import STOPPED, hold_key
-from cauce.doctor.home import Home
+from cauce.doctor.control import update_desired_state
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.desired_state import STOPPED, hold_key
 from tests.service.running import Running
 from tests.web.browsing import watched
 
@@ -26,7 +26,11 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def stop_workers(service: Running) -> None:
-    wish(Home(service.folder), {hold_key(f"worker-{number}"): STOPPED for number in (1, 2)}, "stopped by an operator")
+    update_desired_state(
+        ServiceDir(service.folder),
+        {hold_key(f"worker-{number}"): STOPPED for number in (1, 2)},
+        "stopped by an operator",
+    )
 
 
 def test_the_cluster_page_names_stopped_workers_and_starts_them(browser: Browser, idle: Running) -> None:

@@ -54,7 +54,7 @@ def test_the_first_load_is_small(browser: Browser, service: Running) -> None:
         assert 10_000 < sum(sizes) < FIRST_LOAD_BYTES
 
 
-def test_a_job_is_found_by_keyboard_alone(browser: Browser, service: Running, done: str) -> None:
+def test_a_job_can_be_opened_by_keyboard(browser: Browser, service: Running, done: str) -> None:
     with watched(browser, service.url) as found:
         page = found.open()
         link = page.get_by_role("link", name=done, exact=True)
@@ -134,14 +134,14 @@ def test_an_answer_is_downloaded_in_every_form(
         assert (tmp_path / "saved").read_bytes() == service.get(f"/v1/jobs/{done}/results/q1?format={form}").body
 
 
-def test_the_page_says_what_the_command_says(browser: Browser, service: Running, done: str) -> None:
+def test_the_page_shows_the_same_text_as_the_command(browser: Browser, service: Running, done: str) -> None:
     with watched(browser, service.url) as found:
         page = found.open(PAGES["job"])
         settled(page, "job")
         expect(page.locator(".why")).to_have_text(str(service.get(f"/v1/jobs/{done}/why").json()["why"]))
 
 
-def test_several_jobs_are_cancelled_at_once(browser: Browser, service: Running) -> None:
+def test_several_jobs_are_cancelled_with_one_command(browser: Browser, service: Running) -> None:
     names = ["unwanted-1", "unwanted-2", "unwanted-3"]
     with watched(browser, service.url) as found:
         page = found.open()
@@ -171,7 +171,7 @@ def test_a_job_is_cancelled_from_its_page(browser: Browser, service: Running) ->
     assert service.state("regretted") == "cancelled"
 
 
-def test_what_is_not_there_is_said(browser: Browser, service: Running) -> None:
+def test_an_unknown_job_is_reported_on_its_page(browser: Browser, service: Running) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/job/nobody")
         expect(page.locator(".why")).to_contain_text("there is no job nobody")
@@ -215,7 +215,7 @@ def test_the_theme_is_chosen_and_kept(browser: Browser, service: Running) -> Non
 
 
 @pytest.mark.slow
-def test_a_token_is_asked_for_once_and_used_for_all(browser: Browser, tmp_path: Path) -> None:
+def test_a_token_is_requested_once_and_used_for_all_requests(browser: Browser, tmp_path: Path) -> None:
     from cauce.gateway.tokens import FILE, create_token
 
     (tmp_path / "service").mkdir()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from cauce.datasets.synth import generate
+from cauce.lab.generators import generate
 from tests.e2e.comparing import run
 from tests.service.running import Running, pieces_of
 from tests.web.browsing import Watched, watched
@@ -20,7 +20,7 @@ from tests.web.test_cluster import happened, pid_of
 JOB = "the-story"
 
 WHEN_MARKED = """() => new Promise((resolve) => {
-  const look = () => document.querySelector('[data-lane="worker-1"] .sign.died') ? resolve(Date.now() / 1000)
+  const look = () => document.querySelector('[data-lane="worker-1"] .sign.crashed') ? resolve(Date.now() / 1000)
     : requestAnimationFrame(look);
   look();
 })"""
@@ -46,10 +46,11 @@ def send(page: Page, folder: Path) -> None:
 def watch(found: Watched, page: Page) -> None:
     """The plan fills with life while the files come in."""
     expect(page.locator("h1 + .state")).to_have_text(re.compile("receiving|running"))
+    # First: on a busy machine the browser may be slower than the job.
+    expect(page.locator(".why")).to_contain_text(re.compile("is the bottleneck|waits for"))
     expect(page.locator(".stage.busy").first).to_be_visible()
     expect(page.locator(".edge.flows").first).to_be_visible()
     expect(page.locator(".timeline .cell").first).to_be_visible()
-    expect(page.locator(".why")).to_contain_text(re.compile("holds it up|waits for"))
     found.picture("job-at-work")
 
 
@@ -60,7 +61,7 @@ def kill(found: Watched, page: Page, service: Running) -> None:
     marked_at = float(page.evaluate(WHEN_MARKED))
     detected = float(str(happened(service, "worker-1", "detected", 0.0)[-1]["at"]))
     sys.stdout.write(f"the mark was there {marked_at - detected:.2f} s after the death was noticed\n")
-    expect(page.locator('[data-lane="worker-1"] .sign.caught-up').last).to_be_visible()
+    expect(page.locator('[data-lane="worker-1"] .sign.recovered').last).to_be_visible()
     page.get_by_role("button", name="1 min").click()
     found.picture("cluster")
 
@@ -103,7 +104,7 @@ def cancel(found: Watched, page: Page, service: Running, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_story(browser: Browser, tmp_path: Path, large: Path) -> None:
+def test_a_job_from_upload_to_results_in_the_browser(browser: Browser, tmp_path: Path, large: Path) -> None:
     with (
         Running(tmp_path, "serve", "--workers", "2", "--gateways", "1") as service,
         watched(browser, service.url) as found,

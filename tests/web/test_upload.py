@@ -93,7 +93,7 @@ def test_an_upload_survives_a_service_that_fails_now_and_then(browser: Browser, 
 
 
 @pytest.mark.slow
-def test_an_upload_that_was_stopped_goes_on_where_it_was(browser: Browser, service: Running, coffee: Path) -> None:
+def test_a_stopped_upload_resumes(browser: Browser, service: Running, coffee: Path) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/new")
         fill(page, coffee, "resumed")
@@ -129,7 +129,7 @@ def test_an_upload_that_was_stopped_goes_on_where_it_was(browser: Browser, servi
 
 
 @pytest.mark.slow
-def test_only_tables_that_the_questions_need_are_asked_for(browser: Browser, service: Running, coffee: Path) -> None:
+def test_only_tables_that_the_queries_need_are_requested(browser: Browser, service: Running, coffee: Path) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/new")
         page.get_by_role("radio", name=re.compile("coffee")).check()

@@ -1,4 +1,4 @@
-"""A worker's process between steps: how long it sleeps while there is nothing to do."""
+"""The worker process: its sleep when idle, and its heartbeats."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import pytest
 
 from cauce.datasets import load
 from cauce.fabric.memory import MemoryFabric, Store
-from cauce.wire.manifest import Manifest
-from cauce.worker.client import create
+from cauce.job.manifest import Manifest
+from cauce.job.topology import Topology
+from cauce.process.progress import tick
+from cauce.runner.local_client import create
 from cauce.worker.process import LONGEST_PAUSE_S, SHORTEST_PAUSE_S, work
-from cauce.worker.topology import Topology
 
 PAUSES = 60
 
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """`work` takes signals over; afterwards they are as they were."""
+    """Restores the signal handlers that `work` replaces."""
     known = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
     before = [signal.getsignal(each) for each in known]
     yield
@@ -30,8 +31,8 @@ def signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_worker_whose_jobs_wait_for_their_upload_sleeps_longer_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds leases and steps through their tasks, but nothing moves: that must not keep a core busy."""
+def test_a_worker_whose_jobs_wait_for_their_upload_backs_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds leases and steps through their tasks without progress: that must not keep a core busy."""
     store = Store()
     plan = load("coffee").plan()
     create(
@@ -46,14 +47,14 @@ def test_a_worker_whose_jobs_wait_for_their_upload_sleeps_longer_and_longer(monk
             os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr("cauce.worker.process.time.sleep", sleep)
-    assert work(MemoryFabric(store), "w1", pulse=_Watching(leases)) == 0
+    assert work(MemoryFabric(store), "w1", heartbeat_sender=_Watching(leases)) == 0
     assert max(leases) > 0
     assert pauses[-1] == LONGEST_PAUSE_S > SHORTEST_PAUSE_S
     assert pauses == sorted(pauses)
 
 
 class _Watching:
-    """Notes how many leases had been taken whenever the worker could give a sign of life."""
+    """Records the number of acquired leases whenever the worker could send a heartbeat."""
 
     def __init__(self, leases: list[int]) -> None:
         self._leases = leases
@@ -64,3 +65,37 @@ class _Watching:
 
     def beat(self, *, progress: int, work: str) -> None:
         raise AssertionError("none was due")
+
+
+@pytest.mark.usefixtures("signals")
+def test_slices_of_a_step_send_heartbeats_and_count_as_progress() -> None:
+    """A long step does not count as hung while its slices continue."""
+    beats: list[int] = []
+
+    class Slow(MemoryFabric):
+        def jobs(self) -> list[str]:
+            for _ in range(3):
+                tick()
+            os.kill(os.getpid(), signal.SIGTERM)
+            return []
+
+    work(Slow(), "w1", heartbeat_sender=_Beating(beats))
+    assert beats == sorted(set(beats)), "each beat tells of more progress"
+    assert len(beats) >= 3
+
+
+class _Beating:
+    """Wants a heartbeat at every opportunity."""
+
+    def __init__(self, beats: list[int]) -> None:
+        self._beats = beats
+
+    def due(self, news: int) -> bool:
+        return True
+
+    def beat(self, *, progress: int, work: str) -> None:
+        self._beats.append(progress)
+
+
+def test_a_tick_without_a_worker_does_nothing() -> None:
+    tick()

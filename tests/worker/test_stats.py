@@ -1,4 +1,4 @@
-"""What a worker says of its tasks: timed by the clock it is given, named so that nothing is said twice."""
+"""Task statistics of a worker: measured by the given clock, with unique record identities."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ import msgspec
 import pytest
 
 from cauce.errors import FabricFull, FabricLost
+from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
-from cauce.wire.manifest import load_manifest
-from cauce.wire.records import Kind, Record
-from cauce.worker.loop import Ending, Worker
+from cauce.fabric.records import Kind, Record
+from cauce.job.manifest import load_manifest
+from cauce.job.outcome import Outcome
+from cauce.job.topology import JOB_LOG, Topology
+from cauce.worker.loop import Worker
 from cauce.worker.stats import MOST_SHARE, STATS_LOG, Clocks, Stats, StatsRecord, load_stats
-from cauce.worker.tasks import Task
-from cauce.worker.topology import JOB_LOG, Topology
+from cauce.worker.tasks.task import Task
 from tests.worker.test_loop import Cluster, run_until, shop
 
 
 @dataclass
 class Time:
-    """Each look at the clock takes a hundredth of a second."""
+    """A clock that advances by a hundredth of a second whenever it is read."""
 
     now: float = 100.0
     step_s: float = 0.01
@@ -50,25 +52,25 @@ class World:
         return Worker(own, plans=self.cluster.plans, stats=Stats(own, Clocks(self.time, self.time)))
 
     def records(self, job: str) -> list[Record]:
-        return list(MemoryFabric(self.cluster.store).read(job, STATS_LOG, {}, 1 << 30).records)
+        return list(MemoryFabric(self.cluster.store).read(job, STATS_LOG, START, 1 << 30).records)
 
-    def said(self, job: str) -> list[StatsRecord]:
+    def stats(self, job: str) -> list[StatsRecord]:
         return [load_stats(each.body) for each in self.records(job)]
 
     def end(self, job: str, worker: Worker) -> None:
-        """Runs a job, notes its end as a gateway does, and lets the worker see it."""
+        """Runs a job, records its end like a gateway, and lets the worker read it."""
         run_until(worker, self.cluster, job)
-        MemoryFabric(self.cluster.store).append(job, JOB_LOG, [Ending("done").dump(99)])
+        MemoryFabric(self.cluster.store).append(job, JOB_LOG, [Outcome("done").dump(99)])
         for _ in range(20):
             worker.step()
 
 
-def test_all_work_is_told_by_the_end(tmp_path: Path) -> None:
+def test_statistics_are_complete_at_the_end(tmp_path: Path) -> None:
     world = World()
     world.add("job", tmp_path / "job", 50)
     world.end("job", world.worker())
     topology = Topology(world.cluster.plans["job"], 2)
-    last = world.said("job")[-1].tasks
+    last = world.stats("job")[-1].tasks
     assert set(last) == {task.number for task in topology.tasks}
     assert all(numbers.finished and numbers.busy_s > 0 for numbers in last.values())
     lanes = [numbers for number, numbers in last.items() if topology.tasks[number].stage.table is not None]
@@ -82,21 +84,21 @@ def test_all_work_is_told_by_the_end(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the test's clock takes time: without this, most of it would be spent on saying so."""
+def unthrottled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lifts the time limit for statistics: reading the test's clock takes time, so it would be exceeded."""
     monkeypatch.setattr("cauce.worker.stats.MOST_SHARE", 1e9)
 
 
-@pytest.mark.usefixtures("talkative")
-def test_numbers_only_grow_and_names_are_never_used_twice(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("unthrottled")
+def test_totals_only_grow_and_identities_are_unique(tmp_path: Path) -> None:
     world = World()
     world.add("job", tmp_path / "job", 400)
     world.end("job", world.worker())
-    records, said = world.records("job"), world.said("job")
-    assert len(said) > 3
+    records, stats = world.records("job"), world.stats("job")
+    assert len(stats) > 3
     assert len({(each.producer, each.seq) for each in records}) == len(records)
     assert {each.kind for each in records} == {Kind.DATA}
-    for before, after in pairwise(said):
+    for before, after in pairwise(stats):
         assert after.at > before.at
         for number, numbers in before.tasks.items():
             assert after.tasks[number].busy_s >= numbers.busy_s
@@ -104,65 +106,65 @@ def test_numbers_only_grow_and_names_are_never_used_twice(tmp_path: Path) -> Non
             assert after.tasks[number].read.rows >= numbers.read.rows
 
 
-def test_busy_and_waiting_are_no_more_than_the_time_there_was(tmp_path: Path) -> None:
+def test_busy_and_waiting_time_do_not_exceed_the_elapsed_time(tmp_path: Path) -> None:
     world = World()
     world.add("job", tmp_path / "job", 200)
     began = world.time.now
     world.end("job", world.worker())
     passed_s = world.time.now - began
-    last = world.said("job")[-1].tasks
+    last = world.stats("job")[-1].tasks
     assert sum(numbers.busy_s for numbers in last.values()) <= passed_s
     assert all(numbers.busy_s + numbers.waiting_s <= passed_s for numbers in last.values())
 
 
-def test_two_workers_are_told_apart(tmp_path: Path) -> None:
+def test_two_workers_have_different_ids(tmp_path: Path) -> None:
     world = World()
     world.add("job", tmp_path / "job", 200)
     first, second = world.worker(), world.worker()
     for _ in range(2_000):
         first.step()
         second.step()
-    assert len({said.life for said in world.said("job")}) == 2
+    assert len({stats.life for stats in world.stats("job")}) == 2
     assert len({each.producer for each in world.records("job")}) == 2
 
 
-def test_a_run_without_an_owner_says_nothing(tmp_path: Path) -> None:
+def test_a_run_without_an_owner_appends_no_statistics(tmp_path: Path) -> None:
     world = World()
     world.add("job", tmp_path / "job", 50, owner="")
     world.end("job", world.worker())
-    assert world.said("job") == []
+    assert world.stats("job") == []
 
 
-def test_a_job_in_which_nothing_moves_says_nothing_more(tmp_path: Path) -> None:
+def test_an_idle_job_appends_no_statistics(tmp_path: Path) -> None:
     world = World()
     world.add("job", tmp_path / "job", 50)
     worker = world.worker()
     world.end("job", worker)
-    before = len(world.said("job"))
+    before = len(world.stats("job"))
     world.time.now += 1000
     for _ in range(100):
         worker.step()
-    assert len(world.said("job")) == before
+    assert len(world.stats("job")) == before
 
 
-@pytest.mark.usefixtures("talkative")
-def test_a_long_job_is_told_of_less_often(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("unthrottled")
+def test_the_interval_grows_with_the_age_of_a_job(tmp_path: Path) -> None:
     world = World(time=Time(step_s=0.5))
     world.add("job", tmp_path / "job", 3_000)
     worker = world.worker()
     for _ in range(100):
         worker.step()
-    young = world.said("job")
+    young = world.stats("job")
     world.time.now += 100_000
     for _ in range(600):
         worker.step()
-    old = world.said("job")[len(young) + 1 :]
+    old = world.stats("job")[len(young) + 1 :]
     assert min(after.at - before.at for before, after in pairwise(young)) < 10
     assert min(after.at - before.at for before, after in pairwise(old)) > 190
 
 
 class Slow(MemoryFabric):
-    """Takes a second for each record of what is said of tasks."""
+    """Takes a second to append each statistics record."""
 
     time: Time
     taken_s = 0.0
@@ -175,7 +177,7 @@ class Slow(MemoryFabric):
 
 
 @pytest.mark.slow
-def test_on_a_slow_fabric_little_time_is_spent_on_it(tmp_path: Path) -> None:
+def test_statistics_take_little_time_on_a_slow_fabric(tmp_path: Path) -> None:
     world = World(time=Time(step_s=0.5))
     for job in ("one", "two"):
         world.add(job, tmp_path / job, 3_000)
@@ -185,13 +187,13 @@ def test_on_a_slow_fabric_little_time_is_spent_on_it(tmp_path: Path) -> None:
     began = world.time.now
     for _ in range(5_000):
         worker.step()
-    # At the end of each job the last word is said in any case.
+    # At the end of each job a last record is always appended.
     assert 0 < slow.taken_s - 2 <= MOST_SHARE * (world.time.now - began) + 1
-    assert all(world.said(job) for job in ("one", "two"))
+    assert all(world.stats(job) for job in ("one", "two"))
 
 
 class Failing(MemoryFabric):
-    """Has no room for what is said of tasks, or loses the confirmation."""
+    """Fails to append statistics: the disk is full, or the confirmation is lost."""
 
     problem: type[FabricFull] | type[FabricLost] = FabricFull
 
@@ -202,17 +204,19 @@ class Failing(MemoryFabric):
 
 
 @pytest.mark.parametrize("problem", [FabricFull, FabricLost])
-def test_work_goes_on_where_nothing_can_be_said(tmp_path: Path, problem: type[FabricFull] | type[FabricLost]) -> None:
+def test_work_continues_if_statistics_cannot_be_appended(
+    tmp_path: Path, problem: type[FabricFull] | type[FabricLost]
+) -> None:
     world = World()
     world.add("job", tmp_path / "job", 50)
     fabric = Failing(world.cluster.store)
     fabric.problem = problem
     world.end("job", world.worker(fabric))
     assert world.cluster.rows("job") == [("tea", 50)]
-    assert world.said("job") == []
+    assert world.stats("job") == []
 
 
-def test_a_task_that_is_over_is_not_kept_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_task_is_not_kept_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[weakref.ref[Task]] = []
     plain = Task.__init__
 

@@ -34,7 +34,7 @@ def answer(task: Task) -> None:
 
 
 def _parts(flights: dd.DataFrame, task: Task) -> Mapping[str, dd.DataFrame | dd.Series]:
-    """What the queries need, each much smaller than the flights."""
+    """Inputs of the queries, each much smaller than the flights."""
     parts = {}
     if task.asks("q1", "q3"):
         parts["stopping"] = flights.map_partitions(small.with_stopovers)

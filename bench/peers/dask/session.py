@@ -1,4 +1,4 @@
-"""What the queries share: reading of files, as blocks or whole."""
+"""Shared by the queries: reading of files, as blocks or whole."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ COLUMNS = {
     name: (f"CAST({header} AS DECIMAL(12, 2))" if name in DECIMALS else header, queries)
     for name, (header, queries) in FLIGHTS.items()
 }
-"""What is loaded, and for which queries."""
+"""Tables to load, and the queries that need them."""
 
 AIRPORTS = """
 CREATE TABLE airports AS

@@ -59,7 +59,7 @@ def large(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _first(paths: str | list[str], key: str, shown: str) -> pd.Series:
-    """What is shown for each id: that of its first row."""
+    """The value shown for each id: that of its first row."""
     rows = read(paths, {key: key, shown: shown}, {key: "int64"})
     return rows.drop_duplicates(key).set_index(key)[shown]
 

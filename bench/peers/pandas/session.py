@@ -1,4 +1,4 @@
-"""What the queries share: reading of files, whole or in chunks, and writing of answers."""
+"""Shared by the queries: reading of files, whole or in chunks, and writing of answers."""
 
 from __future__ import annotations
 

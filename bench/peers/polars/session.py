@@ -1,4 +1,4 @@
-"""What the queries share: reading of files, Python literals, and one evaluation for all answers."""
+"""Shared by the queries: reading of files, Python literals, and one evaluation for all answers."""
 
 from __future__ import annotations
 

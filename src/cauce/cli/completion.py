@@ -1,12 +1,13 @@
-"""`cauce completion`: the scripts with which bash, zsh and fish complete commands, options and names.
+"""`cauce completion`: prints a script of `completions/`, with which a shell completes commands, options and names.
 
-Typer answers what can stand at the cursor; the scripts ask it. They call the program as it was typed, so that
-`./cauce` in a clone is completed as well as an installed `cauce`.
+The scripts query Typer for the candidates at the cursor. They call the program as the user typed it, so that completion
+works for `./cauce` in a clone as well as for an installed `cauce`.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,46 +15,13 @@ import typer
 from cauce.errors import UsageError
 
 COMPLETE = "_CAUCE_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""The environment variable with which a shell requests completions."""
 
-BASH = r"""
-_cauce_completion() {
-    local IFS=$'\n'
-    COMPREPLY=( $( env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD _CAUCE_COMPLETE=complete_bash \
-                   "$1" 2>/dev/null ) )
-    return 0
-}
-
-complete -o default -F _cauce_completion cauce
-"""
-
-ZSH = r"""
-#compdef cauce
-
-_cauce_completion() {
-    eval "$(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" _CAUCE_COMPLETE=complete_zsh "${words[1]}" 2>/dev/null)"
-}
-
-compdef _cauce_completion cauce
-"""
-
-FISH = r"""
-function _cauce_completion
-    set -lx _CAUCE_COMPLETE complete_fish
-    set -lx _TYPER_COMPLETE_FISH_ACTION $argv[1]
-    set -lx _TYPER_COMPLETE_ARGS (commandline -cp)
-    set -l words (commandline -opc)
-    $words[1] 2>/dev/null
-end
-
-complete --command cauce --no-files --condition '_cauce_completion is-args' --arguments '(_cauce_completion get-args)'
-"""
-
-SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+SHELLS = ("bash", "zsh", "fish")
 
 
 def shell_names(incomplete: str) -> list[str]:
-    return [name for name in SCRIPTS if name.startswith(incomplete)]
+    return [name for name in SHELLS if name.startswith(incomplete)]
 
 
 def completion(
@@ -67,6 +35,6 @@ def completion(
 
     fish, in ~/.config/fish/config.fish: PATH/TO/cauce completion fish | source
     """
-    if shell not in SCRIPTS:
-        raise UsageError(f"unknown shell {shell}; expected one of {', '.join(SCRIPTS)}")
-    sys.stdout.write(SCRIPTS[shell].lstrip())
+    if shell not in SHELLS:
+        raise UsageError(f"unknown shell {shell}; expected one of {', '.join(SHELLS)}")
+    sys.stdout.write(Path(__file__).with_name("completions").joinpath(f"cauce.{shell}").read_text(encoding="utf-8"))

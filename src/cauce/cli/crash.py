@@ -1,5 +1,4 @@
-"""The last resort of the command line: an error that no command expected is reported in one line, and the terminal is
-left as it was found."""
+"""Reports an unexpected exception in one line, saves its traceback to a file, and restores the terminal."""
 
 from __future__ import annotations
 
@@ -9,14 +8,16 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from cauce.process.masking import masked_text
+
 SHOW_CURSOR, LEAVE_ALTERNATE_SCREEN = "\x1b[?25h", "\x1b[?1049l"
 
 
 def crashed(problem: Exception) -> None:
-    """Prints one line about `problem` and keeps its traceback in a file, which the line names."""
+    """Prints one line about `problem`. The line names the file that holds the traceback."""
     restore_terminal()
-    where = _keep(problem)
-    reason = " ".join(str(problem).split()) or "no message"
+    where = _save_traceback(problem)
+    reason = masked_text(" ".join(str(problem).split())) or "no message"
     hint = f"; details are in {where}" if where else ""
     line = f"error [internal] {type(problem).__name__}: {reason[:300]} (this is a bug in Cauce{hint})"
     try:
@@ -27,7 +28,7 @@ def crashed(problem: Exception) -> None:
 
 
 def restore_terminal() -> None:
-    """Undoes what progress bars and full-screen views do to a terminal that understands them."""
+    """Shows the cursor and leaves the alternate screen, which progress bars and full-screen views may have changed."""
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
         return
     for stream in (sys.stderr, sys.stdout):
@@ -40,12 +41,12 @@ def restore_terminal() -> None:
             continue
 
 
-def _keep(problem: Exception) -> Path | None:
-    """Writes the traceback into a new file; None where there is no room for one."""
+def _save_traceback(problem: Exception) -> Path | None:
+    """Writes the traceback to a new file and returns its path, or None if it cannot be written."""
     try:
         handle, name = tempfile.mkstemp(prefix="cauce-error-", suffix=".txt")
         with os.fdopen(handle, "w") as file:
-            file.writelines(traceback.format_exception(problem))
+            file.write(masked_text("".join(traceback.format_exception(problem))))
     except OSError:
         return None
     return Path(name)

@@ -1,13 +1,17 @@
-"""The layout of `--help`: commands in sections, plain placeholders, no truncated text. Never imported for its output by
-anything else; loads no library that a command would not load anyway."""
+"""The layout of `--help`: commands in sections, plain placeholders, no truncated text. Must not load any library that a
+command would not load anyway."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+from cauce.cli.structs import with_fields
+from cauce.process.masking import masked_text
 
 ANSWER = "Answer queries"
 SERVICE = "Run a service"
@@ -16,18 +20,36 @@ OPERATE = "Operate a service"
 TRY = "Try and test"
 SETUP = "Set up"
 SECTIONS = (ANSWER, SERVICE, CLIENT, OPERATE, TRY, SETUP)
-"""In the order of the help."""
+"""In the order in which the help lists them."""
 OTHERS = "Commands"
-"""The one section of a group without sections."""
+"""The only section of a group without sections."""
 
 WIDTH = 100
-"""The widest help, on a terminal that has the room. Longer lines are hard to read."""
+"""Maximum width of the help, even on wider terminals: longer lines are hard to read."""
 _WHOLE = 10_000
-"""A limit for short descriptions that none of them reaches: they wrap instead."""
+"""A length limit that no short description reaches: descriptions wrap instead of being truncated."""
+
+
+@contextmanager
+def _clearer_errors() -> Iterator[None]:
+    """Improves error messages of the parser: masks passwords in quoted arguments, and describes a missing one."""
+    try:
+        yield
+    except Exception as problem:
+        message, parameter = getattr(problem, "message", None), getattr(problem, "param", None)
+        if message == "" and getattr(parameter, "help", None):
+            problem.message = f"Expected: {parameter.help}."  # type: ignore[attr-defined, union-attr]
+        elif isinstance(message, str):
+            problem.message = masked_text(message)  # type: ignore[attr-defined]
+        raise
 
 
 class HelpfulCommand(TyperCommand):
     """A command whose arguments are shown as `DATASET`, not as Python types."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _clearer_errors():
+            return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces = [self.options_metavar] if self.options_metavar else []
@@ -48,7 +70,11 @@ class HelpfulCommand(TyperCommand):
 
 
 class SectionedGroup(TyperGroup):
-    """A group that lists its commands by section, each with its whole first sentence."""
+    """A group that lists its commands by section, each with its complete first sentence."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        with _clearer_errors():
+            return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         shown = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
@@ -66,7 +92,7 @@ class SectionedGroup(TyperGroup):
 
 
 class CommandLine(typer.Typer):
-    """A group of commands with this layout, `-h`, and no start-up cost for Rich."""
+    """A group of commands with this layout and `-h`. Does not load Rich."""
 
     def __init__(self, help: str, **options: Any) -> None:
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
@@ -82,7 +108,8 @@ class CommandLine(typer.Typer):
         )
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
-        return super().command(name, cls=HelpfulCommand, **options)
+        register = super().command(name, cls=HelpfulCommand, **options)
+        return lambda function: register(with_fields(function))
 
 
 def _section(command: object) -> str:

@@ -1,4 +1,4 @@
-"""The command line: all commands, and the exit code of each outcome."""
+"""The command line: registers all commands and maps each outcome to an exit code."""
 
 from __future__ import annotations
 
@@ -12,44 +12,27 @@ from typing import Annotated
 import typer
 
 from cauce import __version__
-from cauce.cli.broker import app as broker_app
-from cauce.cli.chaos import app as chaos_app
-from cauce.cli.cluster import register as register_cluster
 from cauce.cli.completion import COMPLETE, completion
 from cauce.cli.crash import crashed, restore_terminal
-from cauce.cli.deploy import app as deploy_app
 from cauce.cli.help import ANSWER, SERVICE, SETUP, TRY, CommandLine
-from cauce.cli.options import (
-    AttemptsOption,
-    DataOption,
-    DatasetArgument,
-    FabricOption,
-    FormatOption,
-    MaxRejectsOption,
-    OutOption,
-    ParamOption,
-    PartitionsOption,
-    PowerOption,
-    QueriesOption,
-    SeedOption,
-    SentimentOption,
-    WorkersOption,
-    dataset_names,
-)
-from cauce.cli.output import fail, warn
+from cauce.cli.lab.broker import app as broker_app
+from cauce.cli.lab.chaos import app as chaos_app
+from cauce.cli.lab.deploy import app as deploy_app
+from cauce.cli.options import FileOptions, PartitionsOption, QueryOptions, RunOptions, SeedOption, dataset_names
+from cauce.cli.remote.client_commands import register as register_service
+from cauce.cli.remote.cluster_commands import register as register_cluster
 from cauce.cli.serve import register as register_serve
-from cauce.cli.service import register as register_service
+from cauce.cli.sql import SqlOptions, TypeOption
 from cauce.errors import CauceError, JobFailed, UsageError
+from cauce.process.limits import cores
+from cauce.terminal.console import fail, warn
+from cauce.terminal.invocation import PROGRAM, hide_secrets
 
-app = CommandLine("Answer queries over big files, exactly, even if any process is killed meanwhile.")
+app = CommandLine("Answer queries over big files, exactly, even if any process is killed.")
 
 app.add_typer(chaos_app, name="chaos", rich_help_panel=TRY)
 app.add_typer(broker_app, name="broker", rich_help_panel=TRY)
 app.add_typer(deploy_app, name="deploy", rich_help_panel=SERVICE)
-
-
-def names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def _print_version(asked: bool) -> None:
@@ -65,87 +48,60 @@ def common(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    if context.invoked_subcommand != "run":
-        # `run` does it itself, when all that its workers need is loaded.
+    if context.invoked_subcommand not in ("run", "sql"):
+        # They enable it themselves, after they have loaded everything that workers need.
         gc.enable()
 
 
 @app.command(rich_help_panel=ANSWER)
-def run(
-    dataset: DatasetArgument,
-    data: DataOption,
-    out: OutOption = Path("answers"),
-    queries: QueriesOption = "",
-    format: FormatOption = "csv",
-    partitions: PartitionsOption = 0,
-    workers: WorkersOption = 0,
-    sentiment: SentimentOption = "",
-    param: ParamOption = None,
-    work: Annotated[
-        Path | None, typer.Option(help="directory for temporary files", metavar="DIR", show_default="in --out")
-    ] = None,
-    power_safe: PowerOption = False,
-    part_bytes: Annotated[
-        int,
-        typer.Option(
-            help="size of a part of a table", min=0, max=2**30, metavar="BYTES", show_default="by the size of the files"
-        ),
-    ] = 0,
-    journal: Annotated[
-        bool, typer.Option(help="record progress, so that a crashed task resumes at a checkpoint")
-    ] = True,
-    attempts: AttemptsOption = 3,
-    fabric: FabricOption = "",
-    max_rejects: MaxRejectsOption = "",
-) -> None:
+def run(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
     """Answer queries over the files in a directory.
 
     If the run is interrupted or killed, the same command resumes it.
     """
     from cauce.cli.run import run_command
 
-    run_command(
-        dataset,
-        data,
-        out,
-        names(queries),
-        format,
-        partitions or cores(),
-        workers or cores(),
-        sentiment,
-        param or [],
-        work,
-        "power" if power_safe else "process",
-        part_bytes,
-        journal,
-        attempts,
-        fabric,
-        max_rejects,
-    )
+    run_command(files, queries, options)
 
 
 @app.command(rich_help_panel=ANSWER)
-def explain(
-    dataset: DatasetArgument,
-    queries: QueriesOption = "",
-    partitions: PartitionsOption = 0,
-    sentiment: SentimentOption = "",
-    param: ParamOption = None,
+def sql(options: SqlOptions, execution: RunOptions) -> None:
+    """Answer SQL statements over the files in a directory.
+
+    All statements are one job. `-- name: top_customers` before a statement names its answer. With --out, the same
+    command resumes a run that was interrupted or killed.
+    """
+    from cauce.cli.sql import sql_command
+
+    sql_command(options, execution)
+
+
+@app.command(rich_help_panel=ANSWER)
+def schema(
+    data: Annotated[Path, typer.Argument(help="directory with the files", metavar="DIR")],
+    type: TypeOption = None,
 ) -> None:
+    """Print the types of the columns in files, as TOML."""
+    from cauce.cli.sql import schema_command
+
+    schema_command(data, type)
+
+
+@app.command(rich_help_panel=ANSWER)
+def explain(queries: QueryOptions, partitions: PartitionsOption = 0) -> None:
     """Print the plan of queries: stages, keys, and what they share."""
-    from cauce.cli.run import parameters_of
     from cauce.datasets import load
     from cauce.plan.explain import explain as explain_plan
 
-    chosen = load(dataset)
-    plan = chosen.plan(names(queries), parameters_of(chosen, sentiment, param or []), partitions or cores())
+    chosen = load(queries.dataset)
+    plan = chosen.plan(queries.names, queries.parameters(chosen), partitions or cores())
     sys.stdout.write(explain_plan(plan))
 
 
 @app.command(rich_help_panel=ANSWER)
 def datasets() -> None:
     """List the datasets with their tables, files and queries."""
-    from cauce.cli.listing import list_datasets
+    from cauce.cli.datasets import list_datasets
 
     list_datasets()
 
@@ -168,7 +124,7 @@ def demo(
     ] = 5.0,
 ) -> None:
     """Generate small data and answer the queries of all datasets."""
-    from cauce.cli.demo import demo_command, demo_serve_command
+    from cauce.cli.lab.demo import demo_command, demo_serve_command
 
     if serve:
         demo_serve_command(out, scale, seed, port, kill_every)
@@ -189,7 +145,7 @@ def generate(
     seed: Annotated[int, typer.Option(help="the same seed gives the same bytes", min=0, metavar="N")] = 0,
 ) -> None:
     """Write synthetic files in the format of the real ones."""
-    from cauce.cli.generate import generate_command
+    from cauce.cli.lab.generate import generate_command
 
     generate_command(dataset, out, scale, seed)
 
@@ -207,10 +163,9 @@ register_cluster(app)
 )
 def bench(context: typer.Context) -> None:
     """Measure Cauce beside DuckDB, Polars, pandas, Dask and PySpark."""
-    clone = Path(__file__).parents[3]
-    if not (clone / "bench" / "__main__.py").is_file():
-        raise UsageError("cauce bench needs the directory bench/ of the project; run ./cauce bench in a clone")
-    sys.path.insert(0, str(clone))
+    package = Path(__file__).parents[1]
+    clone, installed = package.parents[1], package / "lab" / "benchmarks"
+    sys.path.insert(0, str(clone if (clone / "bench" / "__main__.py").is_file() else installed))
     from bench.__main__ import main
 
     raise typer.Exit(main(context.args))
@@ -219,12 +174,8 @@ def bench(context: typer.Context) -> None:
 app.command(rich_help_panel=SETUP)(completion)
 
 
-def cores() -> int:
-    return os.cpu_count() or 1
-
-
-def _no_more_than(command: str) -> typer.Typer:
-    """The command line without commands that were not asked for: to build all of it takes a tenth of a second."""
+def _only(command: str) -> typer.Typer:
+    """Returns the command line with only `command`: building all commands takes a tenth of a second."""
     asked = [each for each in app.registered_commands if each.callback and each.callback.__name__ == command]
     groups = [each for each in app.registered_groups if each.name == command]
     if not groups and (not asked or asked[0].name not in (None, command)):
@@ -235,13 +186,16 @@ def _no_more_than(command: str) -> typer.Typer:
 
 
 def entry() -> None:
-    """Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     try:
+        hide_secrets()
         if COMPLETE in os.environ:
             from typer.completion import completion_init  # type: ignore[attr-defined]
 
             completion_init()
-        _no_more_than(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="cauce")
+        _only(sys.argv[1] if len(sys.argv) > 1 else "")(
+            prog_name=os.environ.get(PROGRAM) or "cauce", complete_var=COMPLETE
+        )
     except SystemExit as ended:
         code = _code_of(ended)
     except UsageError as problem:
@@ -256,7 +210,7 @@ def entry() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as problem:
-        # A full disk, a directory without write permission, a file that was removed: reasons of the machine.
+        # A full disk, a directory without write permission, a file that was removed: not a bug in Cauce.
         fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
         code = 1
     except Exception as problem:  # noqa: BLE001
@@ -268,9 +222,9 @@ def entry() -> None:
 
 
 def _code_of(ended: SystemExit) -> int:
-    """The exit code that a command chose, or the one for what Typer turned into an exit."""
+    """Returns the exit code of a command, or the one for an exception that Typer turned into an exit."""
     if isinstance(ended.__context__, BrokenPipeError):
-        # The reader of our output went away, as `head` does. Typer reports a failure, but nothing failed.
+        # The reader of the output closed the pipe, as `head` does. Typer reports a failure, but nothing failed.
         return 0
     if isinstance(ended.__context__, typer.Exit) and isinstance(ended.__context__.__cause__, KeyboardInterrupt):
         return _interrupted()
@@ -278,7 +232,7 @@ def _code_of(ended: SystemExit) -> int:
 
 
 def _interrupted() -> int:
-    """Reports Ctrl-C for a command that has nothing more to say about it."""
+    """Reports Ctrl-C for a command that does not report it itself."""
     restore_terminal()
     warn("interrupted")
     return 130

@@ -1,22 +1,34 @@
-"""Options and arguments that several commands take."""
+"""Options and arguments that several commands take, one by one and as groups. A group is a frozen dataclass; its fields
+are the options."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cauce.errors import UnknownName, UsageError
+from cauce.process.limits import cores
+from cauce.worker.events import SERVICE_ATTEMPTS
+
+if TYPE_CHECKING:
+    from cauce.fabric.contract import Durability
+    from cauce.plan import Dataset
+
 
 def dataset_names(incomplete: str) -> list[str]:
-    """For completion in a shell: the built-in datasets. Paths are completed by the shell itself."""
+    """Completes the built-in datasets. The shell itself completes paths."""
     from cauce.datasets import BUILT_IN
 
     return [name for name in BUILT_IN if name.startswith(incomplete)]
 
 
 def format_names(incomplete: str) -> list[str]:
-    from cauce.wire import FORMATS
+    from cauce.api.formats import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 
@@ -56,29 +68,278 @@ PowerOption = Annotated[
     bool, typer.Option("--power-safe", help="survive a power failure too (fsync), not only killed processes")
 ]
 AttemptsOption = Annotated[
-    int, typer.Option(help="worker crashes on one part before the job fails", min=1, metavar="N")
+    int, typer.Option(help="crashes of workers on one part before the job fails", min=1, metavar="N")
 ]
 SeedOption = Annotated[int, typer.Option(help="seed of the random choices", min=0, metavar="N")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+FABRIC, FABRIC_FILE = "CAUCE_FABRIC", "CAUCE_FABRIC_FILE"
+TOKEN, TOKEN_FILE = "CAUCE_TOKEN", "CAUCE_TOKEN_FILE"
+"""Environment variables that hold a secret, and those that name a file with the secret."""
+
+
+def _checked_fabric(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    address = _secret(value, FABRIC_FILE)
+    if address and not context.resilient_parsing:
+        from cauce.fabric.address import check, has_password
+
+        check(address)
+        if has_password(address):
+            _warn_of_argument(context, parameter, "the password in --fabric", FABRIC)
+    return address
+
+
+def checked_token(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    token = _secret(value, TOKEN_FILE)
+    if token and not context.resilient_parsing:
+        _warn_of_argument(context, parameter, "the token in --token", TOKEN)
+    return token
+
+
+def _secret(given: str, file_variable: str) -> str:
+    """Returns the value of an option, or the content of the file that the variable names."""
+    file = os.environ.get(file_variable)
+    if given or not file:
+        return given
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{file_variable}: {file} cannot be read: {problem}") from None
+
+
+def _warn_of_argument(context: typer.Context, parameter: typer.CallbackParam, what: str, variable: str) -> None:
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "COMMANDLINE":
+        from cauce.terminal.console import warn
+
+        warn(f"other users of this machine can see {what} while the command starts; set {variable} or {variable}_FILE")
+
+
 FabricOption = Annotated[
     str,
     typer.Option(
         help="keep logs and leases on a RabbitMQ cluster instead of in files: "
-        "amqp://user:password@host:port/vhost[,host:port…]",
+        "amqp://user:password@host:port/vhost[,host:port…]; as it holds a password, prefer CAUCE_FABRIC, "
+        "or set CAUCE_FABRIC_FILE to the path of a file",
         metavar="ADDRESS",
-        envvar="CAUCE_FABRIC",
+        envvar=FABRIC,
         show_default=False,
+        callback=_checked_fabric,
     ),
 ]
 MaxRejectsOption = Annotated[
     str,
     typer.Option(
-        help="fail, without answers, if more rows than this are rejected: of all tables (100), or of any table (5%)",
+        help="fail without answers if more rows than this are rejected, such as 100 of all tables, or 5% of any table",
         metavar="N|P%",
         show_default=False,
     ),
 ]
+DirOption = Annotated[Path, typer.Option("--dir", help="directory of the service: jobs, tokens, logs", metavar="DIR")]
 
-SERVICE_ATTEMPTS = 10
-"""Crashes of workers on one part before a service gives its job up. More than for a run: the processes of a service are
-also killed for reasons that have nothing to do with the part."""
+
+def named_values(option: str, texts: Iterable[str] | None, example: str = "name=value") -> dict[str, str]:
+    """The values of a repeatable option with `name=value`."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"{option} {text} has no value; expected {example}")
+        found[name] = value
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions:
+    """Queries of a dataset and their parameters."""
+
+    dataset: DatasetArgument
+    queries: QueriesOption = ""
+    sentiment: SentimentOption = ""
+    param: ParamOption = None
+
+    @property
+    def names(self) -> list[str]:
+        return [name.strip() for name in self.queries.split(",") if name.strip()]
+
+    def parameters(self, dataset: Dataset) -> dict[str, str]:
+        given = named_values("--param", self.param)
+        if self.sentiment:
+            if "sentiment" not in [parameter.name for parameter in dataset.parameters]:
+                raise UnknownName(f"dataset {dataset.name} has no texts to score; omit --sentiment")
+            given["sentiment"] = self.sentiment
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """Input files and answer files."""
+
+    data: DataOption
+    out: OutOption = Path("answers")
+    format: FormatOption = "csv"
+    max_rejects: MaxRejectsOption = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Execution of a run on this machine."""
+
+    partitions: PartitionsOption = 0
+    workers: WorkersOption = 0
+    work: Annotated[
+        Path | None, typer.Option(help="directory for temporary files", metavar="DIR", show_default="in --out")
+    ] = None
+    power_safe: PowerOption = False
+    part_bytes: Annotated[
+        int,
+        typer.Option(
+            help="size of a part of a table", min=0, max=2**30, metavar="BYTES", show_default="by the size of the files"
+        ),
+    ] = 0
+    journal: Annotated[bool, typer.Option(help="record progress, so that a crashed task resumes at a checkpoint")] = (
+        True
+    )
+    attempts: AttemptsOption = 3
+    fabric: FabricOption = ""
+
+    @property
+    def durability(self) -> Durability:
+        return "power" if self.power_safe else "process"
+
+    @property
+    def partition_count(self) -> int:
+        return self.partitions or cores()
+
+    @property
+    def worker_count(self) -> int:
+        return self.workers or cores()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionOptions:
+    """Access to a running service."""
+
+    gateway: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gateway",
+            help="address of a gateway; repeatable",
+            metavar="URL",
+            envvar="CAUCE_GATEWAY",
+            show_default="http://127.0.0.1:8080",
+        ),
+    ] = None
+    token: Annotated[
+        str,
+        typer.Option(
+            help="access token; prefer CAUCE_TOKEN, or set CAUCE_TOKEN_FILE to the path of a file",
+            metavar="TOKEN",
+            envvar=TOKEN,
+            callback=checked_token,
+        ),
+    ] = ""
+    ca: Annotated[str, typer.Option(help="certificates to trust, for https", metavar="FILE", envvar="CAUCE_CA")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(ConnectionOptions):
+    """The service whose processes are shown: a directory on this host, or a gateway."""
+
+    dir: Annotated[
+        Path | None, typer.Option("--dir", help="directory of the service, instead of --gateway", metavar="DIR")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessOptions:
+    """Configuration that gateways and workers share."""
+
+    dataset: Annotated[
+        list[Path] | None,
+        typer.Option("--dataset", help=".py file that declares a dataset of your own; repeatable", metavar="FILE"),
+    ] = None
+    power_safe: PowerOption = False
+    fabric: FabricOption = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions(ProcessOptions):
+    attempts: AttemptsOption = SERVICE_ATTEMPTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenOptions:
+    """Configuration of gateways: where they listen, whom they admit, what they allow."""
+
+    host: Annotated[
+        str, typer.Option(help="address to listen on; other than loopback requires tokens", metavar="ADDRESS")
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(help="port to listen on (0: any free one)", min=0, max=65535, metavar="PORT")] = (
+        8080
+    )
+    tokens: Annotated[
+        Path | None, typer.Option(help="file with the tokens", metavar="FILE", show_default="tokens.json in --dir")
+    ] = None
+    require_token: Annotated[
+        bool, typer.Option("--require-token", help="require a token from clients on this machine too")
+    ] = False
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="certificate for TLS (PEM)", metavar="FILE", show_default=False)
+    ] = None
+    tls_key: Annotated[
+        Path | None, typer.Option(help="key of the certificate (PEM)", metavar="FILE", show_default=False)
+    ] = None
+    allow_files: Annotated[
+        list[Path] | None,
+        typer.Option("--allow-files", help="directory whose files clients may refer to; repeatable", metavar="DIR"),
+    ] = None
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            help="limit of the service, such as jobs=50; repeatable; an unknown name lists all",
+            metavar="NAME=N",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostOptions(ListenOptions):
+    """Configuration of the gateways that a doctor starts on its host."""
+
+    host: Annotated[
+        str,
+        typer.Option(
+            help="address of the gateways on this host; other than loopback requires tokens", metavar="ADDRESS"
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, typer.Option(help="port of the gateways on this host (0: no gateways)", min=0, max=65535, metavar="PORT")
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityOptions:
+    """Name of a single process, and the doctors that watch it."""
+
+    name: Annotated[
+        str, typer.Option(help="name of the process, such as worker-1@b", metavar="NAME", show_default=False)
+    ] = ""
+    doctors: Annotated[
+        str, typer.Option(help="addresses of all doctors", metavar="HOST:PORT,…", show_default=False)
+    ] = ""
+    key_file: Annotated[
+        Path | None, typer.Option(help="file with the cluster's key", metavar="FILE", show_default=False)
+    ] = None
+    generation: Annotated[str, typer.Option(hidden=True, help="set by a doctor", metavar="ID")] = ""
+    restarts: Annotated[int, typer.Option(hidden=True, help="set by a doctor", metavar="N")] = 0
+
+
+TimingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--timing",
+        help="timeout of the doctors, such as hung=60; repeatable; an unknown name lists all",
+        metavar="NAME=SECONDS",
+    ),
+]

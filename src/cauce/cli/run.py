@@ -1,125 +1,160 @@
-"""`cauce run`: answers queries over the files in a folder and shows them."""
+"""`cauce run`: answers queries over the files in a folder and prints the answers."""
 
 from __future__ import annotations
 
 import gc
 import hashlib
-import os
-import shutil
-import signal
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from cauce.cli.invocation import same_command
-from cauce.cli.notices import tell_in_a_line
-from cauce.cli.output import answer_table, check_out, console, format_of, size, warn
-from cauce.cli.progress import Bars
-from cauce.cli.reject_report import report_rejects
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed, TooManyRejects, UnknownName, UsageError
+from cauce.api.formats import REJECTS
+from cauce.cli.options import FileOptions, QueryOptions, RunOptions
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed, TooManyRejects, UsageError
 from cauce.fabric.address import parse
-from cauce.fabric.contract import Durability
-from cauce.fabric.private import private, remove_private
-from cauce.wire import REJECTS, Format
-from cauce.worker.crew import Crew
-from cauce.worker.folder import WorkFolder
+from cauce.fabric.private_namespace import private, remove_private
+from cauce.process.limits import one_thread_each
+from cauce.process.signals import sigterm_as_interrupt
+from cauce.runner.output_dir import OutputLock
+from cauce.runner.work_dir import WorkFolder
+from cauce.runner.worker_pool import WorkerPool
+from cauce.service.broker_notices import warn_of_wrong_settings
+from cauce.terminal.answers import SHOWN_ROWS, show_answer, show_summary
+from cauce.terminal.console import check_out, format_of, warn, warn_if_wide
+from cauce.terminal.invocation import same_command
+from cauce.terminal.progress import Bars
+from cauce.terminal.reject_report import report_rejects
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cauce.plan import Dataset
+    from cauce.runner.sinks import Folder, Prepared
     from cauce.scan.reject_summary import RejectLimit
-    from cauce.worker.job import Folder
 
-SHOWN_ROWS = 5
+    Prepare = Callable[[], tuple[Dataset, Prepared]]
 
 
-def run_command(
-    dataset: str,
-    data: Path,
-    out: Path,
-    queries: list[str],
-    form: str,
-    partitions: int,
-    workers: int,
-    sentiment: str,
-    params: list[str],
-    work: Path | None = None,
-    durability: Durability = "process",
-    part_bytes: int = 0,
-    journal: bool = True,
-    attempts: int = 3,
-    fabric: str = "",
-    max_rejects: str = "",
-) -> None:
+def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
+    def prepared() -> tuple[Dataset, Prepared]:
+        from cauce.datasets import load
+        from cauce.runner.sinks import prepare
+
+        chosen = load(queries.dataset)
+        parameters = queries.parameters(chosen)
+        return chosen, prepare(chosen, files.data, queries.names, parameters, options.partition_count)
+
+    run_and_show(files, options, queries.dataset, prepared)
+
+
+def run_and_show(
+    files: FileOptions, options: RunOptions, dataset: str, prepared: Prepare, shown_rows: int = SHOWN_ROWS
+) -> Folder:
+    """Writes the answers to files and prints the first rows of each. `dataset` is what the workers load; `prepared` is
+    called when they have been forked."""
     started = time.monotonic()
-    check_out(out)
-    check_limit(max_rejects)
-    checked = format_of(form)
-    made = next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
-    # One thread for everything, as in the workers, which are this process forked. Read when Polars loads.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    from cauce.worker.nursery import make_ready
+    check_out(files.out)
+    check_limit(files.max_rejects)
+    format_of(files.format)
+    if options.fabric:
+        parse(options.fabric)
+    # Workers are forked from this process, so it must not start threads.
+    one_thread_each()
+    from cauce.runner.prefork import make_ready
 
     make_ready()
     gc.freeze()
     gc.enable()
+    chosen, sink, bars = _run(files, options, dataset, prepared, shown_rows)
+    for query, rows in sink.rows.items():
+        show_answer(chosen, query, sink.heads[query], rows)
+    show_summary(chosen, len(sink.rows), sum(bars.rows.values()), bars.bytes, time.monotonic() - started, files.out)
+    if bars.restarts:
+        warn(f"workers were restarted {bars.restarts} time{'s' * (bars.restarts != 1)}")
+    report_rejects(sink.reject_summary, files.out / REJECTS)
+    return sink
 
-    if fabric:
-        parse(fabric)
-    folder = WorkFolder(work or out)
-    address = _place_of(fabric, folder)
-    crew = Crew(address, workers, durability, journal, attempts, fork=True)
-    crew.start()
-    # Not before: workers are this process forked, and would say it too.
-    tell_in_a_line()
+
+def _run(
+    files: FileOptions, options: RunOptions, dataset: str, prepared: Prepare, kept_rows: int
+) -> tuple[Dataset, Folder, Bars]:
+    """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
+    made = _first_missing(files.out)
+    folder, lock = _acquire_directories(options.work, files.out, made)
+    address = _fabric_address(options.fabric, folder)
+    pool = WorkerPool(
+        address, options.worker_count, dataset, options.durability, options.journal, options.attempts, fork=True
+    )
+    pool.start()
+    # Only after the fork: workers would inherit the listener and print the notice too.
+    warn_of_wrong_settings()
     try:
-        with _stops_as_interrupt():
-            chosen, sink, bars = _answer(
-                dataset, data, out, queries, checked, partitions, params, sentiment, part_bytes, crew, max_rejects
-            )
+        with sigterm_as_interrupt():
+            answered = _answer(files, options, pool, prepared, kept_rows)
     except UsageError:
-        crew.kill()
+        pool.kill()
         if folder.fresh:
             _remove(folder, address)
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
+        lock.close()
+        _remove_empty(files.out, made)
         raise
     except (JobFailed, CorruptRecord):
-        # Its end is known: there is nothing to go on with.
-        crew.kill()
+        # The outcome is final: there is nothing to resume.
+        pool.kill()
         _remove(folder, address)
         raise
     except KeyboardInterrupt:
-        crew.stop()
+        pool.stop()
         warn(f"interrupted; the work so far is kept in {folder.path}. Continue with: {same_command()}")
         raise SystemExit(130) from None
     else:
-        crew.kill()
-        # Before the lock is let go: another run could be in the folder as soon as it is free.
+        pool.kill()
+        # Before the lock is released: another run may use the folder as soon as it is free.
         _remove(folder, address)
+        return answered
     finally:
-        crew.kill()
+        pool.kill()
         folder.close()
-    show(chosen, sink)
-    seconds = time.monotonic() - started
-    counted = f"{len(sink.rows)} {'query' if len(sink.rows) == 1 else 'queries'}"
-    console().print(
-        f"{chosen.name}: {counted} over {sum(bars.rows.values()):,} rows, {size(bars.bytes)}, "
-        f"in {seconds:.1f} s; answers in {out}/",
-        soft_wrap=True,
-    )
-    if bars.restarts:
-        warn(f"workers were restarted {bars.restarts} time{'s' * (bars.restarts != 1)}")
-    report_rejects(sink.reject_summary, out / REJECTS)
+        lock.close()
 
 
-def _place_of(fabric: str, folder: WorkFolder) -> str:
-    """Where the run keeps its logs: in its folder, or in a corner of the broker that bears the folder's name."""
+def _first_missing(out: Path) -> Path | None:
+    """The topmost directory that must be created for `out`."""
+    return next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
+
+
+def _acquire_directories(work: Path | None, out: Path, made: Path | None) -> tuple[WorkFolder, OutputLock]:
+    """Locks the work folder and the output directory. Raises a UsageError, and changes nothing, if another run holds
+    one of the locks."""
+    folder = WorkFolder(work or out)
+    try:
+        warn_if_wide(folder.path)
+        return folder, OutputLock.of_directory(out, same_command())
+    except BaseException:
+        if folder.fresh:
+            folder.remove()
+        folder.close()
+        _remove_empty(out, made)
+        raise
+
+
+def _remove_empty(out: Path, made: Path | None) -> None:
+    """Removes the output directories that this run created, but only empty ones: other commands may already use
+    them."""
+    if made is None:
+        return
+    with suppress(OSError):
+        for path in (out.absolute(), *out.absolute().parents):
+            path.rmdir()
+            if path == made.absolute():
+                return
+
+
+def _fabric_address(fabric: str, folder: WorkFolder) -> str:
+    """Returns the address of the run's logs: its work folder, or a private namespace of the broker derived from it."""
     if not fabric:
         return f"files:{folder.path}"
     named = f"{socket.gethostname()} {folder.path}"
@@ -132,54 +167,42 @@ def _remove(folder: WorkFolder, address: str) -> None:
 
 
 def _answer(
-    dataset: str,
-    data: Path,
-    out: Path,
-    queries: list[str],
-    form: Format,
-    partitions: int,
-    params: list[str],
-    sentiment: str,
-    part_bytes: int,
-    crew: Crew,
-    max_rejects: str,
+    files: FileOptions, options: RunOptions, pool: WorkerPool, prepare: Prepare, kept_rows: int
 ) -> tuple[Dataset, Folder, Bars]:
-    # Imported here, beside the workers' own loading.
-    from cauce.datasets import load
+    # Imported here, in parallel with the start of the workers.
+    from cauce.runner.run import RunSettings, begun_exactly, run_with_workers
+    from cauce.runner.sinks import Folder
     from cauce.scan.reject_summary import RejectLimit
-    from cauce.worker.job import Folder, prepare
-    from cauce.worker.run import RunSettings, begun_exactly, run_with_workers
 
-    chosen = load(dataset)
-    prepared = prepare(chosen, data, queries, parameters_of(chosen, sentiment, params), partitions)
-    settings = RunSettings(crew.size, part_bytes or None)
-    limit = RejectLimit.parse(max_rejects)
+    chosen, prepared = prepare()
+    settings = RunSettings(pool.size, options.part_bytes or None)
+    limit = RejectLimit.parse(files.max_rejects)
 
     def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:
-        sink = Folder(prepared.plan, out, form, SHOWN_ROWS)
+        sink = Folder(prepared.plan, files.out, format_of(files.format), kept_rows)
         try:
             with Bars(prepared.bytes) as bars:
-                run_with_workers(prepared, crew, sink, bars, settings)
+                run_with_workers(prepared, pool, sink, bars, settings)
         except BaseException:
             sink.abandon()
             raise
         if limit is not None:
-            _check_rejects(limit, sink, out)
+            _check_rejects(limit, sink, files.out)
         sink.finish()
         return chosen, sink, bars
 
     exact = replace(settings, guess=False)
-    if begun_exactly(prepared, crew, settings):
+    if begun_exactly(prepared, pool, settings):
         return attempt(exact)
     try:
         return attempt(settings)
     except CutWrongly:
-        warn("quotes in the files hide where records begin; restarting with a scan of the whole files first")
+        warn("quotes in the files hide record boundaries; restarting with a scan of the whole files first")
         return attempt(exact)
 
 
 def check_limit(max_rejects: str) -> None:
-    """Raises if `--max-rejects` is wrong, before anything is started."""
+    """Raises if `--max-rejects` is invalid, before anything is started."""
     if max_rejects:
         from cauce.scan.reject_summary import RejectLimit
 
@@ -193,39 +216,3 @@ def _check_rejects(limit: RejectLimit, sink: Folder, out: Path) -> None:
         sink.refuse()
         report_rejects(sink.reject_summary, out / REJECTS)
         raise TooManyRejects(f"{problem}: no answers were written") from None
-
-
-@contextmanager
-def _stops_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def show(dataset: Dataset, sink: Folder) -> None:
-    for query, rows in sink.rows.items():
-        declared = dataset.queries[query]
-        title = f"{dataset.name}.{query}  {declared.question}"
-        console().print(answer_table(title, sink.heads[query], declared.columns, rows))
-        console().print()
-
-
-def parameters_of(dataset: Dataset, sentiment: str, params: list[str]) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for param in params:
-        name, equals, value = param.partition("=")
-        if not equals:
-            raise UsageError(f"--param {param} has no value; expected name=value")
-        given[name] = value
-    if sentiment:
-        if "sentiment" not in [parameter.name for parameter in dataset.parameters]:
-            raise UnknownName(f"dataset {dataset.name} has no texts to score; omit --sentiment")
-        given["sentiment"] = sentiment
-    return given

@@ -1,4 +1,4 @@
-"""Why a gateway could not be reached, in words: what happened at which address, and what to do about it."""
+"""Describes why a gateway cannot be reached: what happened, at which address, and what to do about it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from cauce.errors import CauceError, Unreachable
 
 PROBE_TIMEOUT_S = 2.0
 MENTIONED_S = 5.0
-"""Retries that took less need no words."""
+"""Retries that took less are not mentioned in the message."""
 NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
-OTHER_SERVER = "another server than Cauce listens there: check the address (--gateway, CAUCE_GATEWAY)"
+OTHER_SERVER = "a server other than Cauce listens there: check the address (--gateway, CAUCE_GATEWAY)"
 
 
 @dataclass(frozen=True)
 class ConnectionProblem:
-    """`lasting`: the next attempt will fail in the same way, unless an address or an option is changed."""
+    """`lasting`: a retry fails in the same way unless an address or an option is changed."""
 
     reason: str
     advice: str
@@ -39,7 +39,8 @@ class ConnectionProblem:
 
 
 def problem_of(address: str, error: HTTPError | OSError, *, reached: bool) -> ConnectionProblem:
-    """`reached`: a gateway has answered at this address before, so that it cannot be a wrong one."""
+    """Classifies a connection error. `reached`: a gateway has responded at this address before, so the address is
+    correct."""
     cause = error.__cause__ or error.__context__
     host = parse_url(address).host
     match error:
@@ -55,12 +56,12 @@ def problem_of(address: str, error: HTTPError | OSError, *, reached: bool) -> Co
         case ConnectTimeoutError() | TimeoutError():
             return ConnectionProblem("the host does not answer", _check_advice(reached=reached))
         case ReadTimeoutError():
-            return ConnectionProblem("connected, but no answer came in time", _check_advice(reached=reached))
+            return ConnectionProblem("connected, but no response before the timeout", _check_advice(reached=reached))
     return _broken(address, cause or error, reached=reached)
 
 
 def _broken(address: str, cause: BaseException, *, reached: bool) -> ConnectionProblem:
-    """A connection that was accepted and then ended without a readable answer."""
+    """Describes a connection that was accepted and then closed without a readable response."""
     if not reached and address.startswith("http://") and _speaks_tls(address):
         secure = address.replace("http://", "https://", 1)
         return ConnectionProblem("the server speaks https, not http", f"write the address as {secure}", lasting=True)
@@ -73,7 +74,7 @@ def _tls_problem(address: str, cause: BaseException, *, reached: bool) -> Connec
     if isinstance(cause, ssl.SSLCertVerificationError):
         return ConnectionProblem(
             f"its certificate is not trusted ({cause.verify_message})",
-            "name the file of the certificate, or of those who signed it, with --ca",
+            "give the file of the certificate, or of its issuer, with --ca",
             lasting=True,
         )
     if isinstance(cause, ssl.SSLError) and any(each in str(cause) for each in NOT_TLS):
@@ -88,17 +89,17 @@ def _start_advice(address: str, *, reached: bool) -> str:
     if reached:
         return _check_advice(reached=True)
     port = parse_url(address).port or 80
-    return f"start the service with ./cauce serve --dir FOLDER --port {port}, or name another address with --gateway"
+    return f"start the service with ./cauce serve --dir FOLDER --port {port}, or give another address with --gateway"
 
 
 def _check_advice(*, reached: bool) -> str:
     if reached:
-        return "it answered before: see that the service still runs, then run the same command again"
-    return "see that the service runs there, or name another address with --gateway"
+        return "it responded before: check that the service is still running, then run the same command again"
+    return "check that the service is running there, or give another address with --gateway"
 
 
 def _speaks_tls(address: str) -> bool:
-    """Asks the server itself, by a handshake that trusts any certificate and sends nothing."""
+    """Probes the server with a TLS handshake that trusts any certificate and sends no data."""
     url = parse_url(address)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -115,13 +116,13 @@ def _speaks_tls(address: str) -> bool:
 
 
 def unreachable(problems: dict[str, ConnectionProblem], waited_s: float = 0.0) -> Unreachable:
-    """The error of a request that no gateway has answered."""
-    waited = f", and retries for {waited_s:.0f} s did not help" if waited_s >= MENTIONED_S else ""
+    """Builds the error of a request to which no gateway responded."""
+    waited = f", after retries for {waited_s:.0f} s" if waited_s >= MENTIONED_S else ""
     return Unreachable(f"{described(problems)}{waited}; {next(reversed(problems.values())).advice}")
 
 
 def described(problems: dict[str, ConnectionProblem]) -> str:
-    """Which addresses were tried, and what happened there."""
+    """Lists the addresses that were tried, each with its problem."""
     if len(problems) == 1:
         ((address, only),) = problems.items()
         return f"cannot reach {address}: {only.reason}"
@@ -131,13 +132,13 @@ def described(problems: dict[str, ConnectionProblem]) -> str:
 
 @contextmanager
 def unreadable() -> Iterator[None]:
-    """Answers that are JSON, but not of the shape that a gateway gives."""
+    """Raises Unreachable for responses that cannot be decoded as those of a gateway."""
     try:
         yield
     except ValueError as problem:
-        raise Unreachable(f"an answer of the service cannot be read ({problem}): {OTHER_SERVER}") from problem
+        raise Unreachable(f"cannot decode a response of the service ({problem}): {OTHER_SERVER}") from problem
 
 
 def other_server(address: str, what: str) -> CauceError:
-    """The error of an answer that no gateway would give."""
-    return Unreachable(f"{address} answered {what}, and not as a Cauce gateway does: {OTHER_SERVER}")
+    """Builds the error of a response that did not come from a gateway."""
+    return Unreachable(f"{address} answered {what}, unlike a Cauce gateway: {OTHER_SERVER}")

@@ -1,4 +1,4 @@
-"""Answers as Polars frames, with the types that their queries declare."""
+"""Converts answers to Polars frames with the types that their queries declare."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from cauce.scan.block import REJECT_SCHEMA
 
 
 def whole_frame(transport: Transport, path: str) -> pl.DataFrame:
-    held = io.BytesIO()
-    whole(transport, path, "arrow", held)
-    held.seek(0)
-    found = pl.read_ipc(held) if held.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(held)
+    buffer = io.BytesIO()
+    whole(transport, path, "arrow", buffer)
+    buffer.seek(0)
+    found = pl.read_ipc(buffer) if buffer.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(buffer)
     return narrow_integers(found)
 
 
 def frame_of(page: Page, columns: Mapping[str, Output]) -> pl.DataFrame:
-    """The rows of a page with the types that the query declares."""
-    cells: list[list[object]] = [[row[place] for row in page.rows] for place in range(len(page.columns))]
+    """Converts the rows of a page to the types that the query declares."""
+    cells: list[list[object]] = [[row[index] for row in page.rows] for index in range(len(page.columns))]
     by_name = dict(zip(page.columns, cells, strict=True))
     return pl.DataFrame([_series(name, by_name[name], output.dtype) for name, output in columns.items()])
 

@@ -1,40 +1,36 @@
-"""A job at the service, as Python sees it. What needs a frame loads Polars when it is asked for one."""
+"""Python API of a job at the service. Polars is loaded only by methods that return frames."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from cauce.api.formats import FORMATS, Format
+from cauce.api.http import CSV, JSON
+from cauce.api.jobs import JobStatus, WhyBody
+from cauce.api.names import job_id_problem
 from cauce.client.connection_problems import unreadable
 from cauce.client.results import PAGE_ROWS, Page, job_path, load_page, pages, whole
-from cauce.client.status import JobStatus, load_status
+from cauce.client.status import load_status
 from cauce.client.transport import Broken, Transport
 from cauce.errors import JobFailed, UnknownName, UsageError
-from cauce.wire import FORMATS, Format
-from cauce.wire.http import CSV, JSON
 
 if TYPE_CHECKING:
     import polars as pl
 
     from cauce.plan import Dataset
     from cauce.plan.outputs import Output
-    from cauce.worker.answers import Answers
+    from cauce.runner.answers import Answers
 
-JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 LEAST_EVENTS_S = 0.2
-"""Events are asked for again no sooner than this after the last time."""
-
-
-class Why(msgspec.Struct, frozen=True):
-    why: str
+"""Minimum interval between two subscriptions to events."""
 
 
 class Job:
-    """A job at the service. Whatever is not kept here is asked for anew each time."""
+    """A job at the service. Holds no state: every call sends a new request."""
 
     def __init__(self, transport: Transport, job: str, dataset: Dataset | None = None) -> None:
         self._transport = transport
@@ -48,9 +44,9 @@ class Job:
         return load_status(self._transport.request("GET", job_path(self.id)).body)
 
     def watch(self) -> Iterator[JobStatus]:
-        """Its status whenever it changes, until it has ended."""
+        """Yields the status on every change, until the job has ended."""
         while True:
-            began = time.monotonic()
+            started = time.monotonic()
             try:
                 for event in self._transport.events(job_path(self.id, "events")):
                     status = load_status(event)
@@ -63,10 +59,10 @@ class Job:
             if status.over:
                 yield status
                 return
-            time.sleep(max(0.0, began + LEAST_EVENTS_S - time.monotonic()))
+            time.sleep(max(0.0, started + LEAST_EVENTS_S - time.monotonic()))
 
     def wait(self, on_status: Callable[[JobStatus], None] | None = None) -> JobStatus:
-        """Waits for its end. Raises JobFailed, with the cause, for any other end than `done`."""
+        """Waits until the job has ended. Raises JobFailed, with the cause, unless it is `done`."""
         status: JobStatus | None = None
         for status in self.watch():
             if on_status is not None:
@@ -75,15 +71,15 @@ class Job:
         return done(status)
 
     def results(self, query: str) -> pl.DataFrame:
-        """The whole answer with its types; waits until it is complete."""
+        """Returns the complete answer with its declared types. Waits until it is complete."""
         from cauce.client.frames import whole_frame
 
         self.until_complete(query)
         return whole_frame(self._transport, self._results(query))
 
     def answers(self) -> Answers:
-        """All answers as `cauce.run` returns them, with the rejects; waits until the job is done."""
-        from cauce.worker.answers import Answers
+        """Returns all answers and the rejects, as `cauce.run` does. Waits until the job is done."""
+        from cauce.runner.answers import Answers
 
         status = self.wait()
         declared = self._known_dataset()
@@ -94,14 +90,14 @@ class Job:
     def until_complete(self, query: str) -> None:
         for status in self.watch():
             if status.answers and query not in status.answers:
-                raise UnknownName(f"job {self.id} answers no {query}; it answers {', '.join(status.answers)}")
+                raise UnknownName(f"job {self.id} has no query {query}; expected one of {', '.join(status.answers)}")
             if query in status.answers and status.answers[query].complete:
                 return
             if status.over:
                 done(status)
 
     def pages(self, query: str, limit: int = PAGE_ROWS) -> Iterator[pl.DataFrame]:
-        """The answer's rows as they come in: the first ones may be there long before the last."""
+        """Yields the rows of the answer as they become available, before the answer is complete."""
         import polars as pl
 
         from cauce.client.frames import frame_of
@@ -114,22 +110,22 @@ class Job:
                 yield frame_of(page, columns)
 
     def raw_pages(self, query: str, limit: int = PAGE_ROWS) -> Iterator[Page]:
-        """The same as JSON has them."""
+        """Yields the same rows as decoded JSON."""
         return pages(self._transport, self._results(query), limit=limit)
 
     def head(self, query: str, rows: int) -> Page:
-        """The first rows that are there."""
+        """Returns the first rows that are available."""
         path = f"{self._results(query)}?limit={rows}"
         return load_page(self._transport.request("GET", path, headers={"Accept": JSON}).body)
 
     def save(self, query: str, form: Format, into: BinaryIO) -> None:
-        """The complete answer as the bytes that `cauce run --format` writes."""
+        """Writes the complete answer, byte for byte as `cauce run --format` does."""
         if form not in FORMATS:
             raise UsageError(f"unknown format {form!r}; expected one of {', '.join(FORMATS)}")
         whole(self._transport, self._results(query), form, into)
 
     def rejects(self) -> pl.DataFrame:
-        """What could not be read so far, with file and line, in the order of these."""
+        """Returns the rejects so far, sorted by file and line."""
         from cauce.client.frames import rejects_frame
 
         found = rejects_frame(pages(self._transport, job_path(self.id, "rejects"), wait_s=0))
@@ -139,20 +135,20 @@ class Job:
         self._transport.download(job_path(self.id, "rejects"), CSV, into)
 
     def cancel(self) -> JobStatus:
-        """Ends the job and releases all it holds. Of one that has ended it does no harm."""
+        """Ends the job and releases its resources. Idempotent, also for a job that has ended."""
         return load_status(self._transport.request("DELETE", job_path(self.id)).body)
 
     def why(self) -> str:
-        """What the job waits for, in one sentence."""
-        said = self._transport.request("GET", job_path(self.id, "why")).body
+        """Explains in one sentence what the job is waiting for."""
+        body = self._transport.request("GET", job_path(self.id, "why")).body
         with unreadable():
-            return msgspec.json.decode(said, type=Why).why
+            return msgspec.json.decode(body, type=WhyBody).why
 
     def _results(self, query: str) -> str:
         return job_path(self.id, "results", query)
 
     def _declared(self, query: str) -> Mapping[str, Output] | None:
-        """The columns of an answer, where the dataset is known here."""
+        """Returns the columns of an answer, if the dataset is available locally."""
         dataset = self._known_dataset()
         if dataset is None or query not in dataset.queries:
             return None
@@ -175,8 +171,7 @@ def done(status: JobStatus) -> JobStatus:
 
 
 def check_job(job: str) -> str:
-    if not JOB_NAME.fullmatch(job):
-        raise UsageError(
-            f"{job!r} cannot be a job's id: 1 to 64 letters, digits, '.', '_' and '-', the first a letter or digit"
-        )
+    problem = job_id_problem(job)
+    if problem is not None:
+        raise UsageError(problem)
     return job

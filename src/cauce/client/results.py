@@ -1,4 +1,4 @@
-"""Answers as they are read from the service: page by page while they come in, or whole in any of their forms."""
+"""Reads answers from the service: page by page as they become available, or complete in any format."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from cauce.api.formats import Format
+from cauce.api.http import ARROW_STREAM, CSV, JSON, PARQUET
 from cauce.client.connection_problems import unreadable
 from cauce.client.transport import Transport
-from cauce.wire import Format
-from cauce.wire.http import ARROW_STREAM, CSV, JSON, PARQUET
 
 PAGE_ROWS = 10_000
 LONG_POLL_S = 20.0
@@ -21,7 +21,7 @@ ACCEPT: dict[Format, str] = {"csv": CSV, "json": JSON, "arrow": ARROW_STREAM, "p
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Some rows of an answer, as JSON has them; exact numbers are decimals."""
+    """Some rows of an answer, decoded from JSON; exact numbers are decimals."""
 
     columns: list[str]
     rows: list[list[object]]
@@ -34,15 +34,15 @@ def job_path(job: str, *more: str) -> str:
 
 
 def pages(transport: Transport, path: str, *, limit: int = PAGE_ROWS, wait_s: float = LONG_POLL_S) -> Iterator[Page]:
-    """The pages that have rows, each as soon as the service has it; one in any case where that is all there is.
+    """Yields each page with rows as soon as the service has it. An answer without rows yields one empty page.
 
-    Without waiting it gives those that are there by now.
+    With `wait_s` of 0, it yields only the pages that are available now.
     """
     cursor: str | None = None
     first = True
     while True:
-        asked = {"limit": str(limit), "wait": f"{wait_s:g}"} | ({} if cursor is None else {"cursor": cursor})
-        reply = transport.request("GET", f"{path}?{urlencode(asked)}", headers={"Accept": JSON}, wait_s=wait_s)
+        query = {"limit": str(limit), "wait": f"{wait_s:g}"} | ({} if cursor is None else {"cursor": cursor})
+        reply = transport.request("GET", f"{path}?{urlencode(query)}", headers={"Accept": JSON}, wait_s=wait_s)
         page = load_page(reply.body)
         if page.rows or (first and page.next is None):
             yield page
@@ -54,10 +54,10 @@ def pages(transport: Transport, path: str, *, limit: int = PAGE_ROWS, wait_s: fl
 
 def load_page(data: bytes) -> Page:
     with unreadable():
-        # Not by msgspec: a float would lose the digits of an exact number.
+        # Not msgspec.json.decode, which decodes exact numbers as floats and loses digits.
         return msgspec.convert(json.loads(data, parse_float=Decimal), Page)
 
 
 def whole(transport: Transport, path: str, form: Format, into: BinaryIO) -> None:
-    """The answer, byte for byte as `cauce run` writes it; it must be complete."""
+    """Downloads a complete answer, byte for byte as `cauce run` writes it."""
     transport.download(path, ACCEPT[form], into)

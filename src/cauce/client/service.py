@@ -1,4 +1,4 @@
-"""The service as Python sees it: `cauce.connect(...)` gives a Service, which gives Jobs."""
+"""Python API of the service: `cauce.connect(...)` returns a Service, which returns Jobs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import msgspec
 
+from cauce.api.http import JSON
+from cauce.api.jobs import JobStatus
 from cauce.client.job import Job, check_job, done
 from cauce.client.results import job_path
 from cauce.client.settings import (
@@ -22,10 +25,9 @@ from cauce.client.settings import (
     Settings,
     log_connection,
 )
-from cauce.client.status import JobStatus, load_status, load_statuses
+from cauce.client.status import load_status, load_statuses
 from cauce.client.transport import Transport
 from cauce.errors import Refused
-from cauce.wire.http import JSON
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Service:
-    """The gateways of one service. Use it as a context, or close it."""
+    """A client of one service with one or several gateways. Use it as a context manager, or close it."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class Service:
         connections: int = CONNECTIONS,
         on_connection: OnConnection | None = log_connection,
     ) -> None:
-        # One more than upload at a time: a status is asked for meanwhile.
+        # One more than the parallel uploads, for status requests.
         settings = ConnectionSettings(token, ca, patience_s, ANSWER_S, connections + 1, on_connection)
         self._transport = Transport([urls] if isinstance(urls, str) else list(urls), settings)
 
@@ -57,11 +59,11 @@ class Service:
 
     @property
     def reached(self) -> bool:
-        """Whether any gateway has ever answered."""
+        """Whether any gateway has ever responded."""
         return self._transport.reached
 
     def using(self, settings: ConnectionSettings) -> Service:
-        """The same gateways, reached in another way."""
+        """Returns a client of the same gateways with other connection settings."""
         other = copy(self)
         other._transport = Transport([gateway.address for gateway in self._transport.gateways], settings)
         return other
@@ -76,7 +78,13 @@ class Service:
         self._transport.close()
 
     def jobs(self) -> list[JobStatus]:
-        return load_statuses(self._transport.request("GET", "/v1/jobs").body)
+        """Lists all jobs of this client, oldest first."""
+        page = load_statuses(self._transport.request("GET", "/v1/jobs").body)
+        found = page.jobs
+        while page.next is not None:
+            page = load_statuses(self._transport.request("GET", f"/v1/jobs?cursor={quote(page.next)}").body)
+            found += page.jobs
+        return found
 
     def job(self, job: str) -> Job:
         return Job(self._transport, check_job(job))
@@ -94,10 +102,10 @@ class Service:
         settings: Settings | None = None,
         **parameters: str,
     ) -> Job:
-        """Sends a dataset's files, or frames in their place, and waits for the answers unless told not to.
+        """Uploads a dataset's files, or frames in their place, and waits for the answers unless `wait` is False.
 
-        Under the id of a job that exists it sends only what is missing. Raises InputDiffers where that job was sent
-        with other data.
+        If `job` is the id of an existing job, uploads only the missing parts. Raises InputDiffers if that job holds
+        other data.
         """
         from cauce.client.submission import Submission
 
@@ -114,8 +122,8 @@ class Service:
         settings: Settings | None = None,
         on_created: Callable[[JobStatus], None] | None = None,
     ) -> Job:
-        """Sends everything and returns when it is held. Of a job that exists, the files are compared with what it
-        holds; nothing is sent twice. `on_created` is called when the service has the job, before any data is sent."""
+        """Uploads all tables and returns when the service holds them. For an existing job, compares the files with the
+        parts it holds and sends only missing ones. `on_created` is called when the job exists, before any upload."""
         from cauce.client.upload import Upload
 
         job = Job(self._transport, submission.job, submission.dataset)
@@ -131,7 +139,7 @@ class Service:
         try:
             upload.run()
         except Refused as refusal:
-            # A job that has ended meanwhile has a cause, which says more than that it takes no parts.
+            # If the job ended during the upload, its cause is more useful than this refusal.
             if refusal.code not in ("job-over", "no-such-job"):
                 raise
             done(job.status())

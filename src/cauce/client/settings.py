@@ -1,5 +1,5 @@
-"""How gateways are reached, how an upload is done, and how far it is. Light, so that a command may ask before
-anything is loaded."""
+"""Settings of connections and uploads, and upload progress. Must not import anything heavy, because commands load it
+first."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ WINDOW = 8
 CONNECTIONS = 4
 
 PATIENCE_S = 120.0
-"""How long work is retried while no gateway answers."""
+"""Retry limit of a request while no gateway responds."""
 ASK_PATIENCE_S = 2.0
-"""The same for a question that somebody waits for."""
+"""The same for a query of an interactive command."""
 ANSWER_S, ASK_ANSWER_S = 60.0, 15.0
 
 OnConnection = Callable[[str], None]
-"""Told in a sentence when no gateway can be reached any more, and when one can again."""
+"""Called with a message when no gateway can be reached any more, and when one can again."""
 
 
 def log_connection(sentence: str) -> None:
@@ -28,8 +28,8 @@ def log_connection(sentence: str) -> None:
 
 @dataclass(frozen=True)
 class ConnectionSettings:
-    """How gateways are reached. While none can be, a request is retried for `patience_s`, counted from the last
-    answer of any of them; `on_connection` is told at once. An answer may take `answer_s`."""
+    """While no gateway can be reached, a request is retried for `patience_s` after the last response of any gateway.
+    `on_connection` is called at once. `answer_s` is the timeout of a response."""
 
     token: str | None = None
     ca: str | None = None
@@ -45,7 +45,7 @@ COMPRESS: tuple[Compress, ...] = ("auto", "zstd", "none")
 
 @dataclass(frozen=True)
 class Settings:
-    """`auto` compresses unless nothing leaves this machine. The window is of parts that are not acknowledged yet."""
+    """`auto` compresses unless all gateways are on loopback addresses. `window` limits the unacknowledged parts."""
 
     compress: Compress = "auto"
     part_bytes: int = PART_BYTES
@@ -55,7 +55,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Sent:
-    """How far the upload of a table is. `bytes` are those of its files, not of what travelled."""
+    """Upload progress of a table. `bytes` counts file bytes, not bytes on the network."""
 
     table: str
     bytes: int
@@ -63,7 +63,7 @@ class Sent:
     parts: int
     """Parts that the service holds."""
     sent: int
-    """Those of them that were sent this time."""
+    """Those of them that this upload sent."""
 
 
 OnProgress = Callable[[Sent], None]

@@ -1,4 +1,4 @@
-"""A job to be: its dataset, queries and tables, checked before anything is sent."""
+"""A job to submit: its dataset, queries and tables, validated before anything is sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cauce.client.job import check_job
 from cauce.client.sources import Source, sources_of
 from cauce.datasets.given import dataset_of
 from cauce.plan import Dataset
-from cauce.worker.library import folder_of, parameters_of, queries_of
+from cauce.runner.library import folder_of, parameters_of, queries_of
 
 
 class Submission:
@@ -46,11 +46,11 @@ class Submission:
 
     @property
     def bytes(self) -> dict[str, int]:
-        """How much there is to send of each table."""
+        """Bytes to send of each table."""
         return {source.spec.name: source.bytes for source in self.sources}
 
 
 def new_job(dataset: str) -> str:
-    """An id that nobody else has."""
+    """Generates a unique job id."""
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", dataset)[:40].lstrip("._-") or "job"
     return f"{stem}-{secrets.token_hex(5)}"

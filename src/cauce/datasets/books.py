@@ -10,7 +10,7 @@ from cauce.plan import (
     FLOAT,
     INTEGER,
     TEXT,
-    TEXTS,
+    TEXT_LIST,
     Column,
     Dataset,
     Decimal,
@@ -19,16 +19,12 @@ from cauce.plan import (
     Table,
     Text,
     TextList,
-    count,
-    count_distinct,
+    agg,
     desc,
-    divided,
-    first,
-    quantile,
+    divide,
     ratio,
-    total,
 )
-from cauce.sentiment import scored
+from cauce.scan.sentiment import scored
 
 books = Table(
     "books",
@@ -68,12 +64,14 @@ def in_category(name: str) -> pl.Expr:
     return lowered.list.contains(name.lower())
 
 
-nineties = dated.filter(pl.col("year").is_between(1990, 1999)).group_by("title").agg(authors=first("authors"))
+nineties = dated.filter(pl.col("year").is_between(1990, 1999)).group_by("title").agg(authors=agg.first("authors"))
 of_nineties = reviews.join(nineties, on="title", how="semi", strategy="broadcast")
-popular = of_nineties.group_by("title").agg(reviews=count()).filter(pl.col("reviews") >= 500).join(nineties, on="title")
+popular = (
+    of_nineties.group_by("title").agg(reviews=agg.count()).filter(pl.col("reviews") >= 500).join(nineties, on="title")
+)
 
 
-@dataset.query(title=TEXT, authors=TEXTS, publisher=TEXT)
+@dataset.query(title=TEXT, authors=TEXT_LIST, publisher=TEXT)
 def q1() -> Relation:
     """Books on computers of 2000 to 2023 with "distributed" in the title"""
     return (
@@ -95,13 +93,13 @@ def q2() -> Relation:
         .select(author="authors", decade=pl.col("year") // 10 * 10)
         .explode("author")
         .group_by("author")
-        .agg(decades=count_distinct("decade"))
+        .agg(decades=agg.n_unique("decade"))
         .filter(pl.col("decades") >= 10)
         .sort("author")
     )
 
 
-@dataset.query(title=TEXT, authors=TEXTS, reviews=INTEGER)
+@dataset.query(title=TEXT, authors=TEXT_LIST, reviews=INTEGER)
 def q3() -> Relation:
     """Books of the 1990s with at least 500 reviews"""
     return popular.sort("title")
@@ -113,12 +111,12 @@ def q4() -> Relation:
     scores = (
         of_nineties.filter(pl.col("score").is_not_null())
         .group_by("title")
-        .agg(points=total("score"), scores=count("score"))
+        .agg(points=agg.sum("score"), scores=agg.count("score"))
     )
     return (
         popular.join(scores, on="title")
         .top_k(10, by=[desc(ratio("points", "scores")), "title"])
-        .with_columns(rating=divided("points", "scores"))
+        .with_columns(rating=divide("points", "scores"))
         .sort(desc(ratio("points", "scores")), "title")
     )
 
@@ -132,11 +130,11 @@ def q5(sentiment: str) -> Relation:
         .join(fiction, on="title", how="semi", strategy="broadcast")
         .with_columns(score=scored("text", sentiment))
         .group_by("title")
-        .agg(points=total("score"), reviews=count())
+        .agg(points=agg.sum("score"), reviews=agg.count())
         .with_columns(units=pl.col("reviews") * 10_000)
-        .with_columns(sentiment=divided("points", "units"))
+        .with_columns(sentiment=divide("points", "units"))
     )
-    best = means.agg(limit=quantile("sentiment", 0.9))
+    best = means.agg(limit=agg.quantile("sentiment", 0.9))
     return (
         means.with_scalars(best)
         .filter(pl.col("sentiment") >= pl.col("limit"))

@@ -20,11 +20,9 @@ from cauce.plan import (
     Table,
     Text,
     Timestamp,
-    count,
+    agg,
+    decimal,
     desc,
-    first,
-    places,
-    total,
 )
 
 created_at = Timestamp("%Y-%m-%d %H:%M:%S")
@@ -54,20 +52,20 @@ dataset = Dataset("coffee", (menu_items, stores, users, transactions, transactio
 created = pl.col("created_at")
 in_two_years = created.is_between(datetime(2024, 1, 1), datetime(2026, 1, 1), closed="left")
 in_opening_hours = created.dt.time().is_between(time(6), time(23))
-# Rows are grouped by numbers, and the groups get their texts: there are far fewer of them.
+# Rows are grouped by numbers; texts are added to the groups, which are far fewer.
 month_number = created.dt.year() * 12 + (created.dt.month() - 1)
-store_names = stores.group_by("store_id").agg(name=first("store_name"), rows=count())
-item_names = menu_items.group_by("item_id").agg(name=first("item_name"), rows=count())
+store_names = stores.group_by("store_id").agg(name=agg.first("store_name"), rows=agg.count())
+item_names = menu_items.group_by("item_id").agg(name=agg.first("item_name"), rows=agg.count())
 
 
 def named(relation: Relation, names: Relation, key: str, column: str) -> Relation:
-    """The name behind an id, or the id itself where it has no row."""
+    """Replaces an id by its name; keeps the id if it has no row in `names`."""
     name = pl.when(pl.col("rows").is_null()).then(pl.col(key).cast(pl.String)).otherwise(pl.col("name"))
     return relation.join(names, on=key, how="left").with_columns(**{column: name})
 
 
 def leaders(sold: Relation, ranking: str, cells: str) -> Relation:
-    """The leading item of each month. An item without any cell of the kind takes no part: its sum of 0 is no sale."""
+    """The top item of each month. Excludes items without a non-null cell: their sum of 0 is not a sale."""
     return (
         sold.filter(pl.col(cells) > 0)
         .top_k(1, by=[desc(ranking), "item_id"], per="number")
@@ -75,7 +73,7 @@ def leaders(sold: Relation, ranking: str, cells: str) -> Relation:
     )
 
 
-@dataset.query(transaction_id=TEXT, final_amount=places(2))
+@dataset.query(transaction_id=TEXT, final_amount=decimal(2))
 def q1() -> Relation:
     """Transactions of 2024 and 2025 between 06:00 and 23:00 of 75 or more"""
     return (
@@ -85,7 +83,7 @@ def q1() -> Relation:
     )
 
 
-@dataset.query(month=TEXT, ranking=TEXT, item_name=TEXT, quantity=INTEGER, profit=places(2))
+@dataset.query(month=TEXT, ranking=TEXT, item_name=TEXT, quantity=INTEGER, profit=decimal(2))
 def q2() -> Relation:
     """For each month of 2024 and 2025 the item sold most often and the one that brought most money"""
     sold = (
@@ -93,10 +91,10 @@ def q2() -> Relation:
         .with_columns(number=month_number)
         .group_by("number", "item_id")
         .agg(
-            quantity=total("quantity"),
-            profit=total("subtotal"),
-            quantities=count("quantity"),
-            subtotals=count("subtotal"),
+            quantity=agg.sum("quantity"),
+            profit=agg.sum("subtotal"),
+            quantities=agg.count("quantity"),
+            subtotals=agg.count("subtotal"),
         )
     )
     best = leaders(sold, "quantity", "quantities").concat(leaders(sold, "profit", "subtotals"))
@@ -105,14 +103,14 @@ def q2() -> Relation:
     return named(best, item_names, "item_id", "item_name").with_columns(month=text).sort("month", desc("ranking"))
 
 
-@dataset.query(semester=TEXT, store_name=TEXT, tpv=places(2))
+@dataset.query(semester=TEXT, store_name=TEXT, tpv=decimal(2))
 def q3() -> Relation:
     """Total payment value of each semester and store, 2024 and 2025, between 06:00 and 23:00"""
     paid = (
         transactions.filter(in_two_years, in_opening_hours, pl.col("final_amount").is_not_null())
         .with_columns(half=month_number // 6)
         .group_by("half", "store_id")
-        .agg(tpv=total("final_amount"))
+        .agg(tpv=agg.sum("final_amount"))
         .with_columns(semester=(pl.col("half") // 2).cast(pl.String) + "-H" + (pl.col("half") % 2 + 1).cast(pl.String))
     )
     return named(paid, store_names, "store_id", "store_name").sort("semester", "store_name")
@@ -124,14 +122,14 @@ def q4() -> Relation:
     best = (
         transactions.filter(pl.col("user_id").is_not_null(), in_two_years)
         .group_by("store_id", "user_id")
-        .agg(purchases=count())
+        .agg(purchases=agg.count())
         .top_k(3, by=[desc("purchases"), "user_id"], per="store_id")
     )
-    # The customers are few by now: reading users after them keeps no birth date that nobody asked for.
+    # Few customers remain: reading users in a later pass keeps only their birth dates.
     births = (
         users.join(best, on="user_id", how="semi", strategy="broadcast")
         .group_by("user_id")
-        .agg(birthdate=first("birthdate"))
+        .agg(birthdate=agg.first("birthdate"))
     )
     with_births = best.join(births, on="user_id", how="left")
     return named(with_births, store_names, "store_id", "store_name").sort("store_name", desc("purchases"), "user_id")

@@ -8,11 +8,11 @@ import polars as pl
 
 from cauce.datasets.geodesic import direct_miles
 from cauce.plan import (
+    DECIMAL,
     INTEGER,
-    PLAIN,
     POSITION,
     TEXT,
-    TEXTS,
+    TEXT_LIST,
     Column,
     Dataset,
     Date,
@@ -23,13 +23,10 @@ from cauce.plan import (
     Relation,
     Table,
     Text,
-    count,
+    agg,
+    decimal,
     desc,
-    divided_half_even,
-    first,
-    greatest,
-    scaled,
-    total,
+    divide_half_even,
 )
 
 airports = Table(
@@ -69,16 +66,16 @@ stopping = flights.filter(pl.col("arrivals").str.count_matches("||", literal=Tru
 )
 
 
-@dataset.query(leg_id=TEXT, origin=TEXT, destination=TEXT, fare=scaled(2), stopovers=TEXTS)
+@dataset.query(leg_id=TEXT, origin=TEXT, destination=TEXT, fare=decimal(2, unscaled=True), stopovers=TEXT_LIST)
 def q1() -> Relation:
     """Flights with 3 or more stopovers"""
     return stopping.select("leg_id", "origin", "destination", "fare", "stopovers").in_input_order()
 
 
-@dataset.query(leg_id=TEXT, origin=TEXT, destination=TEXT, distance=PLAIN)
+@dataset.query(leg_id=TEXT, origin=TEXT, destination=TEXT, distance=DECIMAL)
 def q2() -> Relation:
     """Flights more than 4 times as long as the direct way"""
-    places = airports.group_by("airport").agg(latitude=first("latitude"), longitude=first("longitude"))
+    places = airports.group_by("airport").agg(latitude=agg.first("latitude"), longitude=agg.first("longitude"))
     start = places.select(origin="airport", from_latitude="latitude", from_longitude="longitude")
     end = places.select(destination="airport", to_latitude="latitude", to_longitude="longitude")
     return (
@@ -92,7 +89,7 @@ def q2() -> Relation:
     )
 
 
-@dataset.query(origin=TEXT, destination=TEXT, leg_id=TEXT, stopovers=TEXTS, duration_minutes=INTEGER)
+@dataset.query(origin=TEXT, destination=TEXT, leg_id=TEXT, stopovers=TEXT_LIST, duration_minutes=INTEGER)
 def q3() -> Relation:
     """The 2 fastest of those with 3 or more stopovers, for each route"""
     order = ["duration_minutes", "leg_id", "flight_date", "search_date", POSITION]
@@ -104,32 +101,32 @@ def q3() -> Relation:
     )
 
 
-@dataset.query(origin=TEXT, destination=TEXT, mean_fare=scaled(4), max_fare=scaled(2))
+@dataset.query(origin=TEXT, destination=TEXT, mean_fare=decimal(4, unscaled=True), max_fare=decimal(2, unscaled=True))
 def q4() -> Relation:
     """Mean and maximum fare of each route's flights above the general mean"""
-    general = flights.filter(pl.col("fare").is_not_null()).agg(all_cents=total("fare"), all_flights=count("fare"))
-    # A histogram of fares, so that one pass is enough: the mean is known only when all rows have been seen.
-    fares = flights.group_by("origin", "destination", "fare").agg(flights=count())
-    # In 128 bits: a fare of 64 bits times a number of rows does not fit in 64.
+    general = flights.filter(pl.col("fare").is_not_null()).agg(all_cents=agg.sum("fare"), all_flights=agg.count("fare"))
+    # A histogram of fares needs only one pass, although the mean is known only after all rows.
+    fares = flights.group_by("origin", "destination", "fare").agg(flights=agg.count())
+    # In 128 bits: a 64-bit fare times a row count does not fit in 64 bits.
     wide = pl.col("fare").cast(pl.Int128)
     above = fares.with_scalars(general).filter(wide * pl.col("all_flights") > pl.col("all_cents"))
     return (
         above.select("origin", "destination", "fare", "flights", cents=wide * pl.col("flights"))
         .group_by("origin", "destination")
-        .agg(cents=total("cents"), flights=total("flights"), max_fare=greatest("fare"))
+        .agg(cents=agg.sum("cents"), flights=agg.sum("flights"), max_fare=agg.max("fare"))
         .with_columns(hundredths=pl.col("cents") * 100)
-        .with_columns(mean_fare=divided_half_even("hundredths", "flights"))
+        .with_columns(mean_fare=divide_half_even("hundredths", "flights"))
         .sort("origin", "destination")
     )
 
 
-@dataset.query(origin=TEXT, fare=scaled(2), flights=INTEGER)
+@dataset.query(origin=TEXT, fare=decimal(2, unscaled=True), flights=INTEGER)
 def q5() -> Relation:
     """The most frequent base fare of each origin, all of them on a tie"""
     return (
         flights.select("origin", fare="base_fare")
         .group_by("origin", "fare")
-        .agg(flights=count())
+        .agg(flights=agg.count())
         .top_k(1, by=desc("flights"), per="origin", ties="all")
         .sort("origin", "fare")
     )

@@ -1,4 +1,4 @@
-"""The length of the shortest way over the WGS-84 ellipsoid, in miles."""
+"""Geodesic distance on the WGS-84 ellipsoid, in miles."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 @lru_cache(maxsize=65_536)
 def miles_between(latitude1: float, longitude1: float, latitude2: float, longitude2: float) -> float:
     if (latitude1, longitude1) == (latitude2, longitude2):
-        return 0.0  # also where the latitude is beyond a pole, for which the geodesic is not defined
+        return 0.0  # also for a latitude beyond a pole, where the geodesic is not defined
     metres: float = Geodesic.WGS84.Inverse(latitude1, longitude1, latitude2, longitude2, Geodesic.DISTANCE)["s12"]
     return metres / METRES_PER_MILE
 
 
 def direct_miles(latitude1: str, longitude1: str, latitude2: str, longitude2: str) -> pl.Expr:
-    """Null where a coordinate is; each pair of places is computed once."""
+    """The distance in miles; null if a coordinate is null. Each distinct pair of places is computed once."""
     ends = [latitude1, longitude1, latitude2, longitude2]
     return pl.struct(ends).map_batches(_miles, return_dtype=pl.Float64)
 
 
 def _miles(ends: pl.Series) -> pl.Series:
-    """Rows are told apart by a mix of the bits of their coordinates: comparing all four takes far longer."""
+    """Deduplicates rows by a hash of their coordinates: comparing all four takes far longer."""
     places = ends.struct.unnest()
     mixed = np.zeros(len(ends), np.uint64)
     for column in places:
-        # A null is a value like any other here.
+        # Null counts as a value here.
         bits = column.fill_null(_NOWHERE).to_numpy().view(np.uint64)
         mixed = (mixed ^ bits) * _MIX
         mixed ^= mixed >> np.uint64(32)
@@ -44,6 +44,6 @@ def _miles(ends: pl.Series) -> pl.Series:
     known = distinct.hstack([firsts["#key"], pl.Series("#miles", lengths, dtype=pl.Float64)])
     joined = keys.join(known, on="#key", how="left", maintain_order="left")
     if any(not joined[name].eq_missing(places[name]).all() for name in places.columns):
-        # Two pairs of places with one mix: rare enough to be slow.
+        # Hash collision: rare enough for the slow path.
         return pl.Series([None if None in row else miles_between(*row) for row in places.iter_rows()], dtype=pl.Float64)
     return joined["#miles"].fill_nan(None)

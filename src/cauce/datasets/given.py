@@ -12,7 +12,7 @@ from cauce.plan import Dataset
 
 
 def dataset_of(given: object) -> Dataset:
-    """Raises a UsageError for anything that is no dataset."""
+    """The dataset for the argument. Raises UsageError if it is not a dataset."""
     if isinstance(given, ModuleType):
         given = getattr(given, "dataset", None)
     if isinstance(given, Dataset):
@@ -29,7 +29,7 @@ def _checked(dataset: Dataset) -> Dataset:
         raise PlanError(f"dataset {dataset.name} has no queries: decorate functions with @dataset.query(...)")
     if dataset.source is None:
         dataset.source = _module_file(dataset)
-    elif not Path(dataset.source).is_file():
+    elif not Path(dataset.source).exists():
         raise PlanError(
             f"source of dataset {dataset.name} is {dataset.source}, which does not exist: "
             "set it to Path(__file__), or leave it out"
@@ -38,7 +38,7 @@ def _checked(dataset: Dataset) -> Dataset:
 
 
 def _module_file(dataset: Dataset) -> Path | None:
-    """The file of the imported module that holds this dataset under the name `dataset`."""
+    """The file of the imported module whose attribute `dataset` is this dataset."""
     for query in dataset.queries.values():
         module = sys.modules.get(query.declare.__module__)
         file = getattr(module, "__file__", None)
@@ -48,7 +48,7 @@ def _module_file(dataset: Dataset) -> Path | None:
 
 
 def _of_main_script(path: Path) -> Dataset | None:
-    """The dataset of the running script, where `path` is that script: to load it would run the script again."""
+    """The dataset of the running script if `path` is that script: loading the file would run it again."""
     dataset = getattr(sys.modules.get("__main__"), "dataset", None)
     return dataset if isinstance(dataset, Dataset) and _is_main_script(path) else None
 
@@ -59,9 +59,9 @@ def _is_main_script(path: Path) -> bool:
 
 
 def other_processes_can_load(dataset: Dataset, digest: str, *plan_arguments: object) -> bool:
-    """Whether loading this dataset by its name gives the plan of this digest. `plan_arguments` are those of its plan.
+    """Whether loading this dataset by name yields a plan with this digest. `plan_arguments` are passed to `plan`.
 
-    Not so for a dataset of the running script or of a notebook, or one that a function made.
+    False for a dataset of the running script or of a notebook, or one created by a function.
     """
     if dataset.source is None or _is_main_script(dataset.source):
         return False

@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 
 from cauce.plan import (
+    DECIMAL,
     FLOAT,
     INTEGER,
-    PLAIN,
     TEXT,
-    TEXTS,
+    TEXT_LIST,
     Column,
     Dataset,
     Decimal,
@@ -21,14 +21,12 @@ from cauce.plan import (
     Relation,
     Table,
     Text,
-    count,
+    agg,
     desc,
-    divided,
-    mean,
+    divide,
     ratio,
-    total,
 )
-from cauce.sentiment import scored
+from cauce.scan.sentiment import scored
 
 movies = Table(
     "movies",
@@ -71,7 +69,7 @@ dataset = Dataset(
     source=Path(__file__),
 )
 
-# A bad id takes its movie out of every query, also of those that show none.
+# A bad id excludes its movie from every query, even from those that do not output ids.
 identified = movies.filter(pl.col("id").is_not_null())
 year = pl.when(pl.col("release_date").str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")).then(
     pl.col("release_date").str.to_date("%Y-%m-%d", strict=False).dt.year()
@@ -86,7 +84,7 @@ def made_in(country: str) -> pl.Expr:
 argentine = dated.filter(made_in("Argentina"), pl.col("year") >= 2000)
 
 
-@dataset.query(title=TEXT, genres=TEXTS)
+@dataset.query(title=TEXT, genres=TEXT_LIST)
 def q1() -> Relation:
     """Movies made in both Argentina and Spain from 2000 to 2009"""
     return (
@@ -96,14 +94,14 @@ def q1() -> Relation:
     )
 
 
-@dataset.query(country=TEXT, budget=PLAIN)
+@dataset.query(country=TEXT, budget=DECIMAL)
 def q2() -> Relation:
     """The 5 countries that put most money into movies they made alone"""
     return (
         identified.filter(pl.col("countries").list.len() == 1)
         .select(country=pl.col("countries").list.first(), budget="budget")
         .group_by("country")
-        .agg(budget=total("budget"))
+        .agg(budget=agg.sum("budget"))
         .top_k(5, by=[desc("budget"), "country"])
         .sort(desc("budget"), "country")
     )
@@ -117,12 +115,12 @@ def q3() -> Relation:
         ratings.filter(pl.col("rating").is_not_null())
         .join(candidates, on="id", how="semi", strategy="broadcast")
         .group_by("id")
-        .agg(points=total("rating"), votes=count("rating"))
+        .agg(points=agg.sum("rating"), votes=agg.count("rating"))
         .join(candidates, on="id")
     )
     best = rated.top_k(1, by=[desc(ratio("points", "votes")), "id", "title"]).with_columns(which=pl.lit("best"))
     worst = rated.top_k(1, by=[ratio("points", "votes"), "id", "title"]).with_columns(which=pl.lit("worst"))
-    return best.concat(worst).with_columns(rating=divided("points", "votes")).sort("which")
+    return best.concat(worst).with_columns(rating=divide("points", "votes")).sort("which")
 
 
 @dataset.query(actor=TEXT, appearances=INTEGER)
@@ -132,7 +130,7 @@ def q4() -> Relation:
         credits_.join(argentine.select("id"), on="id", strategy="broadcast")
         .explode("actor")
         .group_by("actor")
-        .agg(appearances=count())
+        .agg(appearances=agg.count())
         .top_k(10, by=[desc("appearances"), "actor"])
         .sort(desc("appearances"), "actor")
     )
@@ -150,9 +148,9 @@ def q5(sentiment: str) -> Relation:
             pl.col("budget") != 0,
             pl.col("revenue") != 0,
         )
-        .with_columns(score=scored("overview", sentiment), share=divided("revenue", "budget"))
+        .with_columns(score=scored("overview", sentiment), share=divide("revenue", "budget"))
         .select(sentiment=mood, share="share")
         .group_by("sentiment")
-        .agg(ratio=mean("share"), movies=count())
+        .agg(ratio=agg.mean("share"), movies=agg.count())
         .sort("sentiment")
     )

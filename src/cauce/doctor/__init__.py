@@ -1,4 +1,4 @@
-"""Doctors: who watches every process, elects a leader among themselves, and has the dead and the hung started again.
+"""Doctors are the supervisors: they monitor every process, elect a leader, and restart crashed or hung processes.
 
-No answer depends on them: names and logs see to that. They decide only how soon work goes on.
+Correctness never depends on them, only the time to recover: record identities and logs guarantee the answers.
 """

@@ -1,4 +1,4 @@
-"""What operators do to a cluster: wishes that are kept on the fabric and told to the doctors at once, and its end."""
+"""Operator actions on a cluster: change the desired state on the fabric and notify the doctors; stop the service."""
 
 from __future__ import annotations
 
@@ -7,93 +7,93 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cauce.doctor.asking import Asker
-from cauce.doctor.desired import RUNNING, Desired, Wish, count_key, hold_key
-from cauce.doctor.home import Cluster, Home
-from cauce.doctor.messages import Seen
-from cauce.doctor.names import name_of, role_of
-from cauce.doctor.no_worker import worker_count
-from cauce.doctor.proc import send_signal
-from cauce.doctor.wishes import WishLog
+from cauce.doctor.launch.service_dir import Cluster, ServiceDir
+from cauce.doctor.model.desired_state import RUNNING, DesiredEntry, DesiredState, count_key, hold_key
+from cauce.doctor.model.messages import ObservedProcess
+from cauce.doctor.model.names import name_of, role_of
+from cauce.doctor.query import QueryClient
+from cauce.doctor.supervision.desired_state_log import DesiredStateLog
+from cauce.doctor.supervision.no_worker import worker_count
 from cauce.errors import CauceError
-from cauce.fabric.address import open_fabric
+from cauce.fabric.factory import open_fabric
+from cauce.process.table import send_signal
 
 LOOK_S = 0.05
-TELL_AGAIN_S = 0.5
+RESEND_S = 0.5
 _LAST = 1 << 60
-"""Of a wish that is told and not kept: no other comes after it."""
+"""The number of an entry that is only sent, not stored: it supersedes every other."""
 CUT_OFF_S = 0.3
-"""After the doctors' own time for stopping."""
+"""Added to the doctors' own grace period for stopping."""
 
 
 @contextmanager
-def wish_log(cluster: Cluster) -> Iterator[WishLog]:
+def open_desired_state_log(cluster: Cluster) -> Iterator[DesiredStateLog]:
     fabric = open_fabric(cluster.fabric, cluster.durability)
     try:
-        yield WishLog(fabric)
+        yield DesiredStateLog(fabric)
     finally:
         fabric.close()
 
 
-def wish(home: Home, wanted: dict[str, str], why: str = "") -> list[Wish]:
-    """Has these hold from now on."""
-    cluster = home.cluster()
-    with wish_log(cluster) as log:
-        noted = log.wish(wanted, why)
-    with Asker(cluster) as asker:
-        asker.tell(noted)
-    return noted
+def update_desired_state(service_dir: ServiceDir, wanted: dict[str, str], why: str = "") -> list[DesiredEntry]:
+    """Appends these desired-state entries and sends them to the doctors."""
+    cluster = service_dir.cluster()
+    with open_desired_state_log(cluster) as log:
+        entries = log.update(wanted, why)
+    with QueryClient(cluster) as client:
+        client.send(entries)
+    return entries
 
 
-def desired(home: Home) -> Desired:
-    with wish_log(home.cluster()) as log:
-        log.read(surely=True)
-        return log.wishes.desired
+def read_desired_state(service_dir: ServiceDir) -> DesiredState:
+    with open_desired_state_log(service_dir.cluster()) as log:
+        log.read(consistent=True)
+        return log.desired.state
 
 
-def start_workers(home: Home) -> list[str]:
-    """Has every worker of the service run, whatever stopped it; where there are none, as many as by default."""
-    known, host = desired(home), home.cluster().host
+def start_workers(service_dir: ServiceDir) -> list[str]:
+    """Starts every worker of the service, and releases holds; if there are none, scales to the default number."""
+    known, host = read_desired_state(service_dir), service_dir.cluster().host
     names = [name for name in known.names if role_of(name) == "worker"]
-    wishes = {hold_key(name): "" for name in names}
+    entries = {hold_key(name): "" for name in names}
     if not names:
         names = [name_of("worker", number, host) for number in range(1, worker_count() + 1)]
-        wishes = {count_key("worker", host): str(len(names)), **{hold_key(name): "" for name in names}}
-    wish(home, wishes, "started by an operator")
+        entries = {count_key("worker", host): str(len(names)), **{hold_key(name): "" for name in names}}
+    update_desired_state(service_dir, entries, "started by an operator")
     return names
 
 
-def stop_all(home: Home, warn: Callable[[str], None]) -> None:
-    """Ends every process of this service on this host, in good order and within seconds, doctors or no doctors."""
-    cluster = home.cluster()
+def stop_all(service_dir: ServiceDir, warn: Callable[[str], None]) -> None:
+    """Stops every process of this service on this host gracefully, within seconds, even if no doctor runs."""
+    cluster = service_dir.cluster()
     try:
-        noted = wish(home, {RUNNING: "no"}, "stopped by an operator")
+        entries = update_desired_state(service_dir, {RUNNING: "no"}, "stopped by an operator")
     except CauceError as problem:
-        warn(f"the wish to stop could not be kept on the fabric, and is carried out all the same: {problem}")
-        noted = [Wish(RUNNING, "no", _LAST, "operator")]
-    with Asker(cluster) as asker:
-        _end(home, cluster.timing.stop, lambda: asker.tell(noted))
+        warn(f"the stop is not recorded on the fabric; processes of this host are stopped all the same: {problem}")
+        entries = [DesiredEntry(RUNNING, "no", _LAST, "operator")]
+    with QueryClient(cluster) as client:
+        _stop_processes(service_dir, cluster.timing.stop, lambda: client.send(entries))
 
 
-def _end(home: Home, stop_s: float, tell: Callable[[], None]) -> None:
-    begun = time.monotonic()
-    told = begun
+def _stop_processes(service_dir: ServiceDir, stop_s: float, resend: Callable[[], None]) -> None:
+    started = time.monotonic()
+    sent = started
     asked: set[int] = set()
-    while survivors := home.survivors():
+    while processes := service_dir.running_processes():
         now = time.monotonic()
-        if now - told > TELL_AGAIN_S:
-            told = now
-            tell()
-        if now - begun > stop_s + CUT_OFF_S:
-            _signal(survivors, signal.SIGKILL)
-        elif not any(role_of(each.name) == "doctor" for each in survivors):
-            # Nobody else does it.
-            fresh = [each for each in survivors if each.pid not in asked]
+        if now - sent > RESEND_S:
+            sent = now
+            resend()
+        if now - started > stop_s + CUT_OFF_S:
+            _signal(processes, signal.SIGKILL)
+        elif not any(role_of(each.name) == "doctor" for each in processes):
+            # No doctor is left to do it.
+            fresh = [each for each in processes if each.pid not in asked]
             asked |= {each.pid for each in fresh}
             _signal(fresh, signal.SIGTERM)
         time.sleep(LOOK_S)
 
 
-def _signal(processes: list[Seen], number: signal.Signals) -> None:
+def _signal(processes: list[ObservedProcess], number: signal.Signals) -> None:
     for each in processes:
         send_signal(each.pid, each.start, number)

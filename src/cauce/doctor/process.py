@@ -1,5 +1,7 @@
-"""A doctor as a process: one thread that waits for datagrams, ends of processes, its scribe and the clock, and does
-what its core says. It never computes and never waits for anything else, so that it can be forked and be trusted."""
+"""The doctor process: one thread that waits for datagrams, process exits, its fabric I/O process and timers.
+
+It executes the actions of its core. It must never block elsewhere or compute, so that it stays responsive and can fork.
+"""
 
 from __future__ import annotations
 
@@ -9,80 +11,103 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from setproctitle import setproctitle
 from structlog.typing import FilteringBoundLogger
 
-from cauce.doctor.acts import Act, Follow, Fork, Leave, Note, Record, Rouse, Send, Signal
-from cauce.doctor.children import Body, start
-from cauce.doctor.core import Core, Self
-from cauce.doctor.desired import Wished
-from cauce.doctor.events import Event
-from cauce.doctor.home import Entry, Home, seen_of
-from cauce.doctor.messages import Cause, Died, Epoch, Incarnation, Message, Seen
-from cauce.doctor.names import Role, role_of
-from cauce.doctor.patient import Facts
-from cauce.doctor.post import Post
-from cauce.doctor.proc import is_readable, lives, open_pidfd, own_rss, reap, send_signal, shown
-from cauce.doctor.scribe import Page, Scribe
-from cauce.doctor.seal import Letter
-from cauce.doctor.view import Ask, view_of
-from cauce.worker.events import EXIT_OLD, EXIT_TWIN
+from cauce.doctor.fabric_io import FabricIoMessage, FabricIoProcess
+from cauce.doctor.heartbeat.schedule import HeartbeatReport
+from cauce.doctor.launch.service_dir import ProcessEntry, ServiceDir, seen_of
+from cauce.doctor.launch.spawn import MainFunction, start
+from cauce.doctor.messaging.envelope import Envelope
+from cauce.doctor.messaging.udp import UdpEndpoint
+from cauce.doctor.model.actions import (
+    Action,
+    Exit,
+    MonitorExit,
+    RecordDesired,
+    RecordEvent,
+    Send,
+    Signal,
+    StartDoctor,
+    StartProcess,
+)
+from cauce.doctor.model.desired_state import DesiredUpdate
+from cauce.doctor.model.exit_reasons import with_work
+from cauce.doctor.model.messages import Cause, Epoch, ExitReport, Generation, Message, ObservedProcess, ProcessIdentity
+from cauce.doctor.model.names import Role, role_of
+from cauce.doctor.model.status import StatusQuery
+from cauce.doctor.supervision.core import Core
+from cauce.doctor.supervision.events import Event
+from cauce.doctor.supervision.status_builder import status_of
+from cauce.process.limits import raise_file_limit
+from cauce.process.oom import restore_oom_score
+from cauce.process.table import is_readable, lives, open_pidfd, own_rss, reap, send_signal, shown
+from cauce.worker.events import EXIT_OLD, EXIT_TWIN, Assignment
 
-LOOK_S = 0.5
-CENSUS_S = 5.0
-LOGS_S = 10.0
+SCAN_S = 0.5
+REGISTRY_S = 5.0
+ROTATE_S = 10.0
+EPOCH_BACKOFF_S = 1.0
+"""Backoff after a failed write of the epoch."""
 SIGNALS = {"term": signal.SIGTERM, "kill": signal.SIGKILL, "stack": signal.SIGUSR1}
 
-Mourn = Callable[[Role, int], None]
-"""Told of the end of a process of this host, with its role and pid."""
+ExitHook = Callable[[Role, int], None]
+"""Called after the exit of a process of this host, with its role and pid."""
 
 
 @dataclass
-class _Followed:
+class _Monitored:
     name: str
-    incarnation: Incarnation
+    generation: Generation
     pid: int
 
 
 @dataclass
 class Doctor:
-    home: Home
-    entry: Entry
-    bodies: Mapping[Role, Body]
+    """Event loop of a doctor. Returns from `run` with the exit code."""
+
+    service_dir: ServiceDir
+    entry: ProcessEntry
+    main_functions: Mapping[Role, MainFunction]
     socket: socket.socket
     log: FilteringBoundLogger
-    mourn: Mourn
+    on_exit: ExitHook
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-    _followed: dict[int, _Followed] = field(default_factory=dict)
-    _leaving: int | None = None
-    _counted: int = 0
+    _monitored: dict[int, _Monitored] = field(default_factory=dict)
+    _exit_code: int | None = None
+    _event_count: int = 0
     _epoch: Epoch = field(default_factory=Epoch)
+    _epoch_due: float = 0.0
     _tick_due: float = 0.0
-    _look_due: float = 0.0
-    _logs_due: float = 0.0
-    _census_due: float = 0.0
+    _scan_due: float = 0.0
+    _rotate_due: float = 0.0
+    _registry_due: float = 0.0
 
     def run(self) -> int:
         setproctitle(f"cauce doctor {self.entry.name.removeprefix('doctor-')}")
-        cluster = self.home.cluster()
+        # It needs a pidfd for each process of the host.
+        raise_file_limit()
+        restore_oom_score()
+        cluster = self.service_dir.cluster()
         self._woken = self._catch_signals()
-        self._scribe = Scribe(self.entry.name, cluster.fabric, cluster.durability)
-        self._post = Post(cluster.sealer(), self.entry.name, self.entry.incarnation, self.socket)
-        self._timing, self._guardian = cluster.timing, cluster.guardian
+        self._fabric_io = FabricIoProcess(self.entry.name, cluster.fabric, cluster.durability)
+        self._endpoint = UdpEndpoint(cluster.authenticator(), self.entry.name, self.entry.generation, self.socket)
+        self._timing, self._stop_with = cluster.timing, cluster.stop_with
         entry = self.entry
-        who = Self(entry.name, cluster.host, entry.incarnation, entry.pid, entry.start, entry.restarts)
-        self._core = Core(who, cluster.timing, time.monotonic(), cluster.doctors, self.home.epoch())
-        for source in (self.socket, self._scribe.socket, self._woken):
+        who = ProcessIdentity(entry.name, cluster.host, entry.generation, entry.pid, entry.start, entry.restarts)
+        self._core = Core(who, cluster.timing, time.monotonic(), cluster.doctors, self.service_dir.epoch())
+        for source in (self.socket, self._fabric_io.socket, self._woken):
             self._selector.register(source, selectors.EVENT_READ)
-        self.log.info("doctor started", name=entry.name, incarnation=str(entry.incarnation))
-        self._do(self._core.start(time.monotonic(), self.home.survivors()))
-        while self._leaving is None:
-            self._turn()
-        self._scribe.end()
+        self.log.info("doctor started", name=entry.name, generation=str(entry.generation))
+        self._execute(self._core.start(time.monotonic(), self.service_dir.running_processes()))
+        while self._exit_code is None:
+            self._run_once()
+        self._fabric_io.end()
         self.log.info("doctor stopped", name=entry.name)
-        return self._leaving
+        return self._exit_code
 
     def _catch_signals(self) -> int:
         woken, wake = os.pipe()
@@ -90,70 +115,88 @@ class Doctor:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        # Ctrl-C reaches only a doctor that a person started in a terminal: the others have sessions of their own.
+        # Ctrl-C reaches only a doctor started in a terminal: the others run in their own sessions.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._leave(0))
+            signal.signal(number, lambda *_: self._stop(0))
         return woken
 
-    def _leave(self, code: int) -> None:
-        self._leaving = code
+    def _stop(self, code: int) -> None:
+        self._exit_code = code
 
-    def _turn(self) -> None:
-        """What has come in before what the clock says: who was stopped for a while hears first who leads now."""
+    def _run_once(self) -> None:
+        """Handles received messages before timers: after a pause, a doctor must learn of a new leader first."""
         ready = self._selector.select(max(self._tick_due - time.monotonic(), 0.0))
-        ended = [key.fd for key, _ in ready if key.fd in self._followed]
-        for letter, address in self._post.receive():
-            self._read(letter, address)
+        ended = [key.fd for key, _ in ready if key.fd in self._monitored]
+        for envelope, address in self._endpoint.receive():
+            self._read(envelope, address)
         for fd in ended:
-            # Looked at anew: meanwhile the number may have become that of another, who lives.
-            if fd in self._followed and is_readable(fd):
-                self._see_end(fd)
-        self._hear_scribe()
+            # Checked again: a handler above may have closed this descriptor and its number may be reused.
+            if fd in self._monitored and is_readable(fd):
+                self._handle_exit(fd)
+        self._read_fabric_io()
         now = time.monotonic()
         if now >= self._tick_due:
             self._tick_due = now + self._timing.tick
             self._tick(now)
 
-    def _read(self, letter: Letter, address: str) -> None:
-        match letter.body:
-            case Ask():
-                self._post.send(address, view_of(self._core, letter.body))
-            case Wished(wishes):
-                self._do(self._core.wished(time.monotonic(), wishes))
-            case Message() if letter.sender:
-                if isinstance(letter.body, Died):
-                    self._see_for_ourselves(letter.body)
-                self._do(self._core.hear(time.monotonic(), letter.sender, letter.incarnation, address, letter.body))
+    def _read(self, envelope: Envelope, address: str) -> None:
+        match envelope.body:
+            case StatusQuery():
+                self._endpoint.send(address, status_of(self._core, envelope.body))
+            case DesiredUpdate(entries):
+                self._execute(self._core.desired_changed(time.monotonic(), entries))
+            case Message() if envelope.sender:
+                if isinstance(envelope.body, ExitReport):
+                    self._check_exit(envelope.body)
+                self._execute(
+                    self._core.receive(time.monotonic(), envelope.sender, envelope.generation, address, envelope.body)
+                )
 
-    def _see_for_ourselves(self, died: Died) -> None:
-        """Another was faster to see an end; of our own children we alone know the cause."""
-        for fd, followed in list(self._followed.items()):
-            same = (followed.name, followed.incarnation) == (died.name, died.incarnation)
+    def _check_exit(self, report: ExitReport) -> None:
+        """Another doctor reported an exit first. If it is our child, only we can read its exit code."""
+        for fd, monitored in list(self._monitored.items()):
+            same = (monitored.name, monitored.generation) == (report.name, report.generation)
             if same and is_readable(fd):
-                self._see_end(fd)
+                self._handle_exit(fd)
 
-    def _hear_scribe(self) -> None:
-        while (page := self._scribe.hear()) is not None:
-            self._do(self._core.wished(time.monotonic(), page.wishes))
+    def _read_fabric_io(self) -> None:
+        while (message := self._fabric_io.receive()) is not None:
+            self._execute(self._core.desired_changed(time.monotonic(), message.desired))
 
     def _tick(self, now: float) -> None:
-        # Children that nobody follows any more, such as those spawned in need, are buried here too.
+        # Empties the wakeup pipe: the handlers have already run.
         self._drain_signals()
-        if now >= self._look_due:
-            self._look_due = now + LOOK_S
-            self._look(now)
-        if now >= self._logs_due:
-            self._logs_due = now + LOGS_S
-            for life in self._core.own_lives():
-                self.home.bound_log(life.name)
-        self._do(self._core.tick(now, Facts(progress=self._counted, work=self._duty(), rss=own_rss())))
-        if self._core.bully.highest > self._epoch:
-            self._epoch = self._core.bully.highest
-            self.home.write_epoch(self._epoch)
+        if now >= self._scan_due:
+            self._scan_due = now + SCAN_S
+            self._scan(now)
+        if now >= self._rotate_due:
+            self._rotate_due = now + ROTATE_S
+            for instance in self._core.own_instances():
+                self.service_dir.rotate_log(instance.name)
+        self._execute(
+            self._core.tick(
+                now, HeartbeatReport(progress=self._event_count, work=Assignment(task=self._duty()), rss=own_rss())
+            )
+        )
+        self._persist_epoch(now)
+
+    def _persist_epoch(self, now: float) -> None:
+        """Persists the highest epoch; retries on errors. A lost epoch only slows down the election after a restart."""
+        highest = self._core.bully.highest
+        if highest <= self._epoch or now < self._epoch_due:
+            return
+        try:
+            self.service_dir.write_epoch(highest)
+            self._epoch = highest
+        except OSError as problem:
+            self._epoch_due = now + EPOCH_BACKOFF_S
+            self.log.warning("cannot write epoch", epoch=highest.number, cause=problem.strerror)
 
     def _duty(self) -> str:
         bully = self._core.bully
-        return f"leads epoch {bully.epoch}" if bully.leads else f"follows {bully.leader}" if bully.leader else "elects"
+        if bully.leads:
+            return f"leads epoch {bully.epoch}"
+        return f"follows {bully.leader}" if bully.leader else "electing"
 
     def _drain_signals(self) -> None:
         try:
@@ -161,119 +204,131 @@ class Doctor:
         except BlockingIOError:
             return
 
-    def _look(self, now: float) -> None:
-        old = self._scribe.socket
-        if self._scribe.replace_if_dead():
+    def _scan(self, now: float) -> None:
+        old = self._fabric_io.socket
+        if self._fabric_io.restart_if_exited():
             self._selector.unregister(old)
-            self._selector.register(self._scribe.socket, selectors.EVENT_READ)
-        self._do(self._core.looked(now, self._shown() if now < self._census_due else self._everybody(now)))
+            self._selector.register(self._fabric_io.socket, selectors.EVENT_READ)
+        self._execute(
+            self._core.processes_observed(now, self._observed() if now < self._registry_due else self._registered(now))
+        )
 
-    def _shown(self) -> list[Seen]:
-        """Those of this host's processes that we know of."""
-        seen: list[Seen] = []
-        for life in self._core.own_lives():
-            found = shown(life.pid) if life.pid else None
-            if found is not None and found.start == life.start:
-                seen.append(seen_of(life.name, life.incarnation, life.pid, found))
+    def _observed(self) -> list[ObservedProcess]:
+        """Processes of this host in the process table, as /proc shows them."""
+        seen: list[ObservedProcess] = []
+        for instance in self._core.own_instances():
+            found = shown(instance.pid) if instance.pid else None
+            if found is not None and found.start == instance.start:
+                seen.append(seen_of(instance.name, instance.generation, instance.pid, found))
         return seen
 
-    def _everybody(self, now: float) -> list[Seen]:
-        """And those that we should know of: by chance nobody may have told us."""
-        self._census_due = now + CENSUS_S
-        if reason := self._over():
-            self._do(self._core.stop(now, reason))
-        known = {(each.name, each.incarnation): each for each in self.home.survivors()}
-        return list({**known, **{(each.name, each.incarnation): each for each in self._shown()}}.values())
+    def _registered(self, now: float) -> list[ObservedProcess]:
+        """The same with processes registered in the service directory, which may be unknown to this doctor."""
+        self._registry_due = now + REGISTRY_S
+        if reason := self._stop_reason():
+            self._execute(self._core.stop(now, reason))
+        known = {(each.name, each.generation): each for each in self.service_dir.running_processes()}
+        return list({**known, **{(each.name, each.generation): each for each in self._observed()}}.values())
 
-    def _over(self) -> str:
-        """Why the service cannot or must not go on here, if so."""
-        pid, started = self._guardian
+    def _stop_reason(self) -> str:
+        """Why the service must stop on this host; empty if it must not."""
+        pid, started = self._stop_with
         if pid and not lives(pid, started):
-            return "the process that it was not to outlive has ended"
-        return "" if self.home.run.is_dir() else f"its folder {self.home.folder} is gone"
+            return "the process given by --end-with has exited"
+        return "" if self.service_dir.run.is_dir() else f"the service directory {self.service_dir.folder} was removed"
 
-    def _see_end(self, fd: int) -> None:
-        followed = self._followed.pop(fd)
+    def _handle_exit(self, fd: int) -> None:
+        monitored = self._monitored.pop(fd)
         self._selector.unregister(fd)
         os.close(fd)
-        self._tell_end(followed)
+        self._report_exit(monitored)
 
-    def _tell_end(self, followed: _Followed) -> None:
-        name, incarnation = followed.name, followed.incarnation
-        code = reap(followed.pid)
+    def _report_exit(self, monitored: _Monitored) -> None:
+        name, generation = monitored.name, monitored.generation
+        code = reap(monitored.pid)
         if code == EXIT_TWIN:
-            self._core.twin(name, incarnation, followed.pid)
+            self._core.duplicate_exited(name, generation, monitored.pid)
             return
-        cause = Cause(code, "", self.home.last_lines(name)) if code is not None else None
-        self.home.end(name, incarnation)
-        self.mourn(role_of(name), followed.pid)
-        self._do(self._core.exited(time.monotonic(), name, incarnation, cause))
+        cause = Cause(code, "", self.service_dir.last_lines(name)) if code is not None else None
+        self.service_dir.unregister(name, generation)
+        with suppress(OSError):
+            self.on_exit(role_of(name), monitored.pid)
+        self._execute(self._core.exited(time.monotonic(), name, generation, cause))
 
-    def _do(self, acts: Iterable[Act]) -> None:
-        for act in acts:
-            match act:
+    def _execute(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
                 case Send(to, message, address):
-                    self._post.send(address or self._core.reach.addresses.get(to, ""), message)
-                case Fork():
-                    self._fork(act)
+                    self._endpoint.send(address or self._core.connectivity.addresses.get(to, ""), message)
+                case StartProcess():
+                    self._start(action)
                 case Signal():
-                    self._signal(act)
-                case Follow():
-                    self._follow(act)
-                case Note():
-                    self._note(act)
-                case Record(wish):
-                    self._scribe.tell(Page([wish]))
-                case Leave(old, why):
-                    self.log.info("doctor leaves", name=self.entry.name, why=why)
-                    self._leave(EXIT_OLD if old else 0)
-                case Rouse():
+                    self._signal(action)
+                case MonitorExit():
+                    self._monitor(action)
+                case RecordEvent():
+                    self._record(action)
+                case RecordDesired(entry):
+                    self._fabric_io.send(FabricIoMessage([entry]))
+                case Exit(old, why):
+                    self.log.info("doctor stopping", name=self.entry.name, why=why)
+                    self._stop(EXIT_OLD if old else 0)
+                case StartDoctor():
                     pass
 
-    def _fork(self, fork: Fork) -> None:
+    def _start(self, request: StartProcess) -> None:
         try:
-            made = start(self.home, self.bodies, fork.name, fork.incarnation, fork.restarts)
+            made = start(self.service_dir, self.main_functions, request.name, request.generation, request.restarts)
         except OSError as problem:
-            why = f"it could not be started: {problem.strerror}"
-            self._do(self._core.exited(time.monotonic(), fork.name, fork.incarnation, Cause(None, why)))
+            why = f"cannot start it: {problem.strerror}"
+            self._execute(self._core.exited(time.monotonic(), request.name, request.generation, Cause(None, why)))
             return
-        self._do(self._core.forked(fork.name, fork.incarnation, made.pid, made.start))
+        self._execute(self._core.process_started(request.name, request.generation, made.pid, made.start))
 
-    def _signal(self, act: Signal) -> None:
-        life = self._core.roster.find(act.name, act.incarnation)
-        if life is None or not life.pid:
+    def _signal(self, request: Signal) -> None:
+        instance = self._core.processes.find(request.name, request.generation)
+        if instance is None or not instance.pid:
             return
-        if not send_signal(life.pid, life.start, SIGNALS[act.how]):
-            self._tell_end(_Followed(act.name, act.incarnation, life.pid))
+        if not send_signal(instance.pid, instance.start, SIGNALS[request.how]):
+            self._report_exit(_Monitored(request.name, request.generation, instance.pid))
 
-    def _follow(self, follow: Follow) -> None:
-        followed = _Followed(follow.name, follow.incarnation, follow.pid)
-        if followed in self._followed.values():
+    def _monitor(self, request: MonitorExit) -> None:
+        monitored = _Monitored(request.name, request.generation, request.pid)
+        if monitored in self._monitored.values():
             return
-        fd = open_pidfd(follow.pid, follow.start)
+        try:
+            fd = open_pidfd(request.pid, request.start)
+        except OSError:
+            # No file descriptor left. The next scan of the host's processes detects its exit.
+            return
         if fd is None:
-            self._tell_end(followed)
+            self._report_exit(monitored)
             return
-        self._followed[fd] = followed
+        self._monitored[fd] = monitored
         self._selector.register(fd, selectors.EVENT_READ)
 
-    def _note(self, note: Note) -> None:
-        self._counted += 1
-        ago_s = 0.0 if note.at is None else self._core.now - note.at
+    def _record(self, request: RecordEvent) -> None:
+        self._event_count += 1
+        ago_s = 0.0 if request.at is None else self._core.now - request.at
         event = Event(
             time.time() - ago_s,
-            note.what,
-            note.name,
+            request.what,
+            request.name,
             self._core.bully.epoch.number,
-            self._counted,
+            self._event_count,
             self.entry.name,
-            str(note.incarnation or ""),
-            note.why,
-            note.last,
-            None if note.after_s is None else round(note.after_s, 4),
+            str(request.generation or ""),
+            request.reason,
+            request.held.owner,
+            request.held.job,
+            request.held.task,
+            request.last,
+            None if request.after_s is None else round(request.after_s, 4),
+            request.code,
         )
-        self._scribe.tell(Page([], [event]))
-        say = self.log.warning if note.what in ("died", "hung", "paused", "parked", "lost") else self.log.info
-        what = "launched" if note.what == "started" else note.what
-        more = {} if note.after_s is None else {"after_s": event.after_s}
-        say(f"{role_of(note.name)} {what}", name=note.name, why=note.why, epoch=event.epoch, **more)
+        self._fabric_io.send(FabricIoMessage([], [event]))
+        write = self.log.warning if request.what in ("crashed", "hung", "paused", "lost") else self.log.info
+        what = "launched" if request.what == "started" else request.what
+        more = {} if request.after_s is None else {"after_s": event.after_s}
+        why = with_work(request.reason, str(request.held))
+        write(f"{role_of(request.name)} {what}", name=request.name, why=why, epoch=event.epoch, **more)

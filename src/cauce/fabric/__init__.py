@@ -1,1 +1,1 @@
-"""What carries logs and leases."""
+"""Storage for logs and leases: one contract, three implementations (files, RabbitMQ, memory)."""

@@ -1,7 +1,25 @@
-"""What carries logs and leases, as the rest of the system sees it: three implementations, one suite of tests.
+"""The interface of a fabric: logs and leases. Three implementations pass one conformance suite.
 
-The trap to know: `append` may fail after the record has got into the log, and `read` may give a record twice or
-give records of different writers in any order. Names make both harmless; nothing else does.
+Delivery is at least once: `append` may raise after the record was appended, and `read` may return a record twice or
+records of different writers in any order. Callers must deduplicate by record identity.
+
+Visibility. A fabric object always reads its own appends, and everything that was in that log before them. Appends,
+creations and deletions by other fabric objects become visible to it after any delay, or at once by a read barrier.
+Nothing that was visible to it becomes invisible, and there is no order between different logs.
+
+Errors. Each one says what its caller must do:
+
+    FabricLost      it is unknown whether a write was stored: repeat it, or leave it to the next holder of the lease
+    FabricFull      no space is left: stop the worker; a gateway refuses the request
+    JobGone         the job was deleted: drop it, append nothing more, record no failure
+    CorruptRecord   stored data is damaged: fail the job
+    OtherVersion    another version of the program wrote it: leave the job to a process of that version
+    FabricError     any other failure: if an OSError caused it, retry with a backoff; otherwise fail the job
+
+Threads. A fabric object is used by one thread at a time. Each thread that works concurrently opens its own.
+
+Forks. A forked child owns nothing of its parent's: it closes files and connections of the fabrics it inherited without
+ending the parent's leases, and writes no segment of the parent's. In the child, a lease of the parent has no effect.
 """
 
 from __future__ import annotations
@@ -10,88 +28,92 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from cauce.wire.records import Record
+from cauce.fabric.position import START, Position
+from cauce.fabric.records import Record
+
+__all__ = ["START", "Append", "Batch", "Durability", "Fabric", "Lease", "Position"]
 
 Durability = Literal["process", "power"]
-"""What confirmed records survive: the death of any process, or a loss of power too."""
+"""Failures that confirmed records survive: the crash of any process, or also a loss of power."""
 
-Position = dict[str, int]
-"""How far a log has been read, in the fabric's own terms. Empty is the beginning."""
-
-Saying = tuple[str, Sequence[Record]]
-"""A log, and what is to be said in it."""
+Append = tuple[str, Sequence[Record]]
+"""A log and the records to append to it."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Records read from a log, and the position behind them."""
+    """Records read from a log, and the position after them."""
 
     records: Sequence[Record]
     position: Position
 
 
 class Lease(Protocol):
-    """The duty to run a task. It ends with `done`, with `give_back`, or with the death of its holder."""
+    """The exclusive right to run a task. It ends with `complete`, `release`, or the crash of its holder."""
 
     @property
     def task(self) -> str: ...
 
-    @property
-    def attempt(self) -> int:
-        """How often the lease has been taken, this time included."""
-
-    def done(self) -> None:
-        """The task is finished for ever: nobody gets the lease again."""
+    def complete(self) -> None:
+        """Marks the task as completed: the lease is never granted again."""
 
     @property
     def lost(self) -> bool:
-        """Whether somebody else may hold it by now though we have ended it in neither way: what we held it with broke.
-        Going on does no harm, but is work done twice."""
+        """Whether another process may have acquired the lease, because the lock or connection behind it was lost.
+        Continuing is safe but duplicates work."""
 
-    def give_back(self) -> None:
-        """Somebody else may have it at once."""
+    def release(self) -> None:
+        """Releases the lease: any process may acquire it immediately."""
 
 
 class Fabric(Protocol):
-    """Logs are named within a job and come into being with their first record.
+    """Logs are named within a job and are created by their first append.
 
-    What stands before the first dot of a log's name is its shelf. Logs of one shelf may be kept together, which is
-    cheaper to make and dearer to read alone. What others have said, or created, or deleted, may be seen a little
-    late; what this object has said itself, and all that stands before it in that log, is seen at once."""
+    A log may belong to a log group: `names.log_in_group` makes its name, and `names.log_group_of` is the only reader of
+    the group. A fabric may store the logs of a group together, which is cheaper to create and more expensive to read
+    one by one."""
 
     def create_job(self, job: str, manifest: bytes) -> bytes:
-        """Registers a job, once; returns the manifest it was first created with."""
+        """Registers a job. Idempotent: returns the manifest of the first call."""
 
     def jobs(self) -> list[str]:
-        """Jobs that have been created and not deleted, oldest first."""
+        """Jobs that have been created and not deleted, oldest first. Without the service's own logs."""
+
+    def service_logs(self) -> list[str]:
+        """Names of the service's own logs that have been created and not deleted, oldest first. Such a name is used
+        like that of a job, but there is no work on it. See `names.service_log_name`."""
 
     def manifest(self, job: str) -> bytes | None:
-        """What the job was created with; None if there is no such job."""
+        """The job's manifest; None if the job does not exist."""
 
     def append(self, job: str, log: str, records: Sequence[Record]) -> None:
-        """Returns when all records are in the log. If it raises, any of them may be in it or not."""
+        """Returns when all records are confirmed. If it raises, any of them may have been appended or not. Raises
+        JobGone if the job does not exist; while it is being deleted, records may also be confirmed and deleted."""
 
-    def append_all(self, job: str, sayings: Sequence[Saying]) -> None:
-        """Appends to several logs of a job, confirmed together. In each log its records keep their order."""
+    def append_all(self, job: str, appends: Sequence[Append]) -> None:
+        """Appends to several logs of a job and waits for all confirms. Order is kept within each log."""
 
-    def catch_up(self, job: str | None = None, *logs: str) -> None:
-        """What had been confirmed to anybody before this call is seen after it: jobs and manifests, or, where a job
-        and logs are given, the records of those logs. For whoever is about to refuse something for being absent."""
+    def read_barrier(self, job: str | None = None, *logs: str) -> None:
+        """Everything confirmed to any process before this call is visible after it. Covers jobs and manifests, or the
+        records of `logs` if a job is given. Call it before an error that reports absence."""
 
     def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
-        """Some records after a position (at least one, if there is one), without waiting for more."""
+        """Returns records after a position, at least one if one is visible. Does not wait for more. A job that does not
+        exist has none."""
 
-    def offer(self, job: str, queue: str, tasks: Sequence[str]) -> None:
-        """Makes tasks available, in this order. Offering one again changes nothing."""
+    def enqueue(self, job: str, queue: str, tasks: Sequence[str]) -> None:
+        """Enqueues tasks in this order. Idempotent for each task. Does nothing if the job does not exist."""
 
-    def take(self, job: str, queue: str) -> Lease | None:
-        """The first task of a queue that is neither finished nor held."""
+    def acquire(self, job: str, queue: str) -> Lease | None:
+        """Acquires the lease of the first visible task of a queue that is neither completed nor held; None if there is
+        none."""
 
     def trim(self, job: str, keep: Sequence[str]) -> None:
-        """For a job that has ended: all its logs but these are gone, and all its leases. What is appended to another
-        log after that goes nowhere, and nothing is offered any more. Trimming again does no harm."""
+        """For a job that has ended: deletes all its leases and all its logs except `keep`. Later appends to other logs
+        and later tasks are discarded. Idempotent."""
 
     def delete_job(self, job: str) -> None:
-        """The job, its logs and its leases are gone. Deleting it again, or half of it, does no harm."""
+        """Deletes the job, its logs and its leases. Idempotent, also after a partial deletion."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Releases all leases and everything else that the object holds. Confirmed records stay."""

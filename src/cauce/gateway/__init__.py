@@ -1,1 +1,1 @@
-"""What stands between clients and the fabric: checks, appends, and answers for what is held. Computes nothing."""
+"""The gateway: validates requests, appends them to the fabric and serves what is stored there. Computes no answers."""

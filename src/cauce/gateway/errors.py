@@ -1,23 +1,25 @@
-"""What the service answers where it cannot do as asked: one tree, each with its HTTP status and a stable code.
+"""Errors of the service: one tree, each class with its HTTP status and a stable code.
 
 ServiceError                  code                   status
-├── BadRequest                bad-request            422   names, numbers or choices that cannot be
-├── NoSuchJob                 no-such-job            404   also where the job is another owner's
+├── BadRequest                bad-request            422   invalid names, numbers or choices
+├── NoSuchJob                 no-such-job            404   also if the job belongs to another owner
 ├── NoSuchTable               no-such-table          404
 ├── NoSuchQuery               no-such-query          404
-├── JobExistsOtherwise        job-exists-otherwise   409   the id stands for another job
+├── JobExistsOtherwise        job-exists-otherwise   409   the id is used by a different job
 ├── JobOver                   job-over               409   parts for a job that has ended
-├── PartDiffers               part-differs           409   another content under the number of a part
+├── JobDamaged                job-damaged            409   stored records of the job cannot be read
+├── PartDiffers               part-differs           409   the part was stored with other content
 ├── TableComplete             table-complete         409   a new part for a table that is complete
-├── CountDiffers              count-differs          409   complete, or to be completed, with another number
+├── CountDiffers              count-differs          409   completed, or being completed, with another count
 ├── PartsMissing              parts-missing          422
 ├── BadPart                   bad-part               422   cannot be read, lacks columns, or its digest differs
 ├── PartTooLarge              part-too-large         413
 ├── UnsupportedFormat         unsupported-format     415
 ├── TooEarly                  too-early              425   the answer is not complete yet
-├── SlowDown                  slow-down              429   the brake: the workers, or the disk, are behind
+├── SlowDown                  slow-down              429   backpressure: unread or stored bytes at their limit
 ├── TooManyJobs               too-many-jobs          429
-└── Unavailable               unavailable            503   the fabric did not confirm, or is full
+├── Unavailable               unavailable            503   the fabric did not confirm, or has no space
+└── NoRoom                    no-room                503   the disk is nearly full
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from cauce.errors import CauceError
 
 
 class ServiceError(CauceError):
-    """Root of the tree. `retry_after` is in seconds, where trying again makes sense."""
+    """Root of the tree. `retry_after` is in seconds; None if a retry is pointless."""
 
     status = 500
     code = "error"
@@ -58,6 +60,10 @@ class JobExistsOtherwise(ServiceError):
 
 class JobOver(ServiceError):
     status, code = 409, "job-over"
+
+
+class JobDamaged(ServiceError):
+    status, code = 409, "job-damaged"
 
 
 class PartDiffers(ServiceError):
@@ -102,3 +108,7 @@ class TooManyJobs(ServiceError):
 
 class Unavailable(ServiceError):
     status, code = 503, "unavailable"
+
+
+class NoRoom(ServiceError):
+    status, code = 503, "no-room"

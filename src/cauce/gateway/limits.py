@@ -1,4 +1,4 @@
-"""How much the service takes on. The same on every gateway of a fabric."""
+"""Limits of the service. They must be the same on every gateway of a fabric."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """`jobs` are those that have not ended. A part has at most `part_bytes` as it is sent, `decompressed_bytes`
-    when it is read, and `part_lines` lines or rows. `backlog_bytes` of a job may wait for the workers; `held_bytes`
-    of all open jobs may be held. `references` are the folders below which clients may name files."""
+    """`jobs` and `jobs_per_owner` limit open jobs; `kept_jobs_per_owner` limits all jobs of an owner with a token. A
+    part has at most `part_bytes` as sent, `decompressed_bytes` decompressed, and `part_lines` lines or rows. At most
+    `backlog_bytes` of a job may be unread by the workers, and at most `held_bytes` stored for all open jobs. Clients
+    may reference files below `references`, except in `private`: the service's own files and folders."""
 
     jobs: int = 1000
     jobs_per_owner: int = 100
+    kept_jobs_per_owner: int = 1000
     parts: int = 1_000_000
     part_bytes: int = 64 << 20
     decompressed_bytes: int = 256 << 20
@@ -24,6 +26,7 @@ class ServiceLimits:
     receiving_seconds: float = 600.0
     results_seconds: float = 86_400.0
     references: tuple[Path, ...] = ()
+    private: tuple[Path, ...] = ()
     lanes: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Into how many lanes the tables of a new job are divided: as many as there are workers."""
+    """Lanes per table of a new job: as many as there are workers."""
     partitions: int = 2

@@ -1,4 +1,4 @@
-"""The service's log: a JSON object a line on standard error, or words on a terminal. Never a token, never a body."""
+"""The service's log on standard error: JSON lines, or plain text on a terminal. Never logs a token or a body."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from cauce.process.output import never_fail_on_output
+
 
 def start_logs(role: str) -> FilteringBoundLogger:
-    """The log of this process, which says in every line whose it is."""
+    """Configures logging. Every line carries the role and process id. Writing never raises."""
+    never_fail_on_output()
     terminal = sys.stderr.isatty()
     coloured = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    words = structlog.dev.ConsoleRenderer(colors=coloured)
-    last: Any = words if terminal else structlog.processors.JSONRenderer()
+    plain = structlog.dev.ConsoleRenderer(colors=coloured)
+    last: Any = plain if terminal else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -34,22 +37,22 @@ def start_logs(role: str) -> FilteringBoundLogger:
 
 
 class Throttle:
-    """Lets so many lines a second through and counts the others: a flood of wrong requests is not to fill a disk."""
+    """Admits `a_second` lines per second and counts the rest, so that a flood of bad requests cannot fill the disk."""
 
     def __init__(self, a_second: int) -> None:
         self._a_second = a_second
         self._second = 0
-        self._said = 0
-        self._unsaid = 0
+        self._admitted = 0
+        self._dropped = 0
 
     def admit(self) -> int | None:
-        """None: not this one. Else how many have been left out since the last one."""
+        """None: drop this line. Otherwise the number of lines dropped since the last admitted one."""
         now = int(time.monotonic())
         if now != self._second:
-            self._second, self._said = now, 0
-        if self._said >= self._a_second:
-            self._unsaid += 1
+            self._second, self._admitted = now, 0
+        if self._admitted >= self._a_second:
+            self._dropped += 1
             return None
-        self._said += 1
-        unsaid, self._unsaid = self._unsaid, 0
-        return unsaid
+        self._admitted += 1
+        dropped, self._dropped = self._dropped, 0
+        return dropped

@@ -1,5 +1,5 @@
-"""What a gateway counts, for Prometheus. Where several share a port, each tells the numbers of all: they meet in a
-folder that the environment names."""
+"""Prometheus metrics of a gateway. Gateways that share a port each export the metrics of all, through the folder that
+PROMETHEUS_MULTIPROC_DIR names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from cauce.gateway.figures import Figures
-from cauce.gateway.model import State
+from cauce.api.jobs import State
+from cauce.gateway.jobs.metrics_snapshot import Figures
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Read when prometheus_client is loaded: to be set before."""
+"""Must be set before prometheus_client is imported."""
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -30,27 +30,30 @@ class Metrics:
             "cauce_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=self._registry
         )
         self.received = Counter("cauce_received_bytes", "Bytes of bodies received", registry=self._registry)
-        self.parts = Counter("cauce_parts", "Parts taken", ("outcome",), registry=self._registry)
+        self.parts = Counter("cauce_parts", "Parts accepted", ("outcome",), registry=self._registry)
         self.events = Counter("cauce_job_events", "Events of jobs", ("event",), registry=self._registry)
         self.open = Gauge(
             "cauce_open_requests", "Requests open now", registry=self._registry, multiprocess_mode="livesum"
         )
         self.body_bytes = Gauge(
-            "cauce_body_bytes", "Room taken by bodies now", registry=self._registry, multiprocess_mode="livesum"
+            "cauce_body_bytes",
+            "Bytes buffered for request bodies now",
+            registry=self._registry,
+            multiprocess_mode="livesum",
         )
         self.waiting = Gauge(
             "cauce_pool_waiting", "Steps that wait for a thread", registry=self._registry, multiprocess_mode="livesum"
         )
         self.jobs = self._latest("cauce_jobs", "Jobs on the fabric")
         self._states = self._latest("cauce_jobs_in_state", "Jobs on the fabric by state", ("state",))
-        self._rows = self._latest("cauce_rows_read", "Rows read of the jobs on the fabric")
+        self._rows = self._latest("cauce_rows_read", "Rows read for the jobs on the fabric")
         self._rejects = self._latest("cauce_rejects", "Rejects of the jobs on the fabric")
-        self._held = self._latest("cauce_held_bytes", "Bytes of parts held for open jobs")
-        self._backlog = self._latest("cauce_backlog_bytes", "Bytes of parts that wait to be read")
+        self._held = self._latest("cauce_held_bytes", "Bytes of parts stored for open jobs")
+        self._backlog = self._latest("cauce_backlog_bytes", "Bytes of parts not yet read by workers")
 
-    def _latest(self, name: str, said: str, labels: tuple[str, ...] = ()) -> Gauge:
-        """A number that every gateway sees alike: the latest look at it counts."""
-        return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="livemostrecent")
+    def _latest(self, name: str, description: str, labels: tuple[str, ...] = ()) -> Gauge:
+        """A gauge of shared state: the most recent value of any gateway is exported."""
+        return Gauge(name, description, labels, registry=self._registry, multiprocess_mode="livemostrecent")
 
     def show(self, figures: Figures) -> None:
         self.jobs.set(figures.states.total())
@@ -70,8 +73,8 @@ class Metrics:
 
 
 def forget_process(pid: int) -> None:
-    """What a dead gateway had open is not open any more; what it counted stays counted."""
+    """Drops the live gauges of an exited gateway; its counters stay."""
     if FOLDER_VARIABLE in os.environ:
-        # Another doctor may be at the same, or the service is being taken down.
+        # Another doctor may do the same now, or the service is being removed.
         with suppress(FileNotFoundError):
             mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -1,5 +1,5 @@
-"""Threads that do the work of requests, each with a fabric and a job service of its own: the event loop never waits
-for a disk, and no fabric is used by two threads."""
+"""Thread pool that runs the blocking work of requests. The event loop never waits for a disk, and a fabric is never
+shared by two threads: each thread has its own fabric and job service."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from cauce.gateway.owner_slots import OwnerSlots
+
 
 class Closing(Protocol):
     def close(self) -> None: ...
@@ -22,7 +24,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Member(Generic[Held]):
-    """A thread and what it holds. `waiting` belongs to the event loop: what was given to it and is not done yet."""
+    """A thread and its own resource. `waiting` counts its unfinished steps; only the event loop writes it."""
 
     def __init__(self, name: str, make: Callable[[], Held]) -> None:
         self.waiting = 0
@@ -32,7 +34,7 @@ class Member(Generic[Held]):
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def held(self) -> Held:
-        """Made at need, so that a folder that cannot be used now is tried again with the next step."""
+        """Created lazily: if opening fails, the next step retries it."""
         if self._held is None:
             self._held = self._make()
         return self._held
@@ -40,7 +42,7 @@ class Member(Generic[Held]):
     def _run(self) -> None:
         while (step := self.steps.get()) is not None:
             step()
-            # What the step carried (a part of many bytes) is not to live until the next one comes.
+            # Free the step's data (a part may be large) now, not when the next step arrives.
             del step
         if self._held is not None:
             self._held.close()
@@ -51,8 +53,10 @@ class Pool(Generic[Held]):
 
     def __init__(self, size: int, make: Callable[[], Held]) -> None:
         self.done = 0
-        """Steps that are over: that it grows shows that the threads work."""
+        """Finished steps. It grows while the threads make progress."""
         self._members = [Member(f"pool-{number}", make) for number in range(size)]
+        # Heavy steps leave one thread for other steps, and those of one owner leave half of the threads.
+        self._slots = OwnerSlots(max(size - 1, 1), max(size // 2, 1))
 
     def start(self) -> None:
         for member in self._members:
@@ -60,12 +64,12 @@ class Pool(Generic[Held]):
 
     @property
     def waiting(self) -> int:
-        """Steps that are not done yet."""
+        """Unfinished steps."""
         return sum(member.waiting for member in self._members)
 
     def choose(self, about: str) -> Member[Held]:
-        """Steps about the same thing meet in the same thread as long as none is idle beside it: that one has read on
-        where the others would begin."""
+        """The least loaded thread. Among equals, steps with the same `about` go to the same thread, whose read model is
+        the most recent."""
         favourite = zlib.crc32(about.encode()) % len(self._members)
         ranked = [(each.waiting, number != favourite) for number, each in enumerate(self._members)]
         return self._members[ranked.index(min(ranked))]
@@ -73,14 +77,29 @@ class Pool(Generic[Held]):
     async def run(self, step: Callable[[Held], Outcome], about: str) -> Outcome:
         return await self.run_on(self.choose(about), step)
 
-    async def run_on(self, member: Member[Held], step: Callable[[Held], Outcome]) -> Outcome:
-        """The outcome of a step in a given thread: for steps that go on with what an earlier one has opened."""
+    async def run_heavy(self, step: Callable[[Held], Outcome], about: str, owner: str) -> Outcome:
+        """Like `run`, for long steps. Their number is limited in total and per owner; the rest wait without occupying a
+        thread."""
+        await self._slots.acquire(owner)
+        # Release the slot when the step ends, not when its client disconnects: until then it occupies a thread.
+        return await self.run_on(self.choose(about), step, over=lambda: self._slots.release(owner))
+
+    async def run_everywhere(self, step: Callable[[Held], object]) -> None:
+        """Runs the step once in every thread, on each thread's own resource."""
+        await asyncio.gather(*(self.run_on(member, step) for member in self._members))
+
+    async def run_on(
+        self, member: Member[Held], step: Callable[[Held], Outcome], over: Callable[[], None] = lambda: None
+    ) -> Outcome:
+        """Runs a step in a given thread, for steps that use what an earlier step opened there. `over` is called when
+        the step has ended."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
 
         def settle(outcome: Outcome | None, problem: Exception | None) -> None:
             member.waiting -= 1
             self.done += 1
+            over()
             if future.cancelled():
                 return
             if problem is not None:
@@ -93,9 +112,9 @@ class Pool(Generic[Held]):
             if not future.cancelled():
                 try:
                     outcome = step(member.held())
-                except Exception as problem:  # noqa: BLE001  (it is raised where the step was asked for)
-                    failure = problem
-            # The loop may have ended before us.
+                except BaseException as problem:  # noqa: BLE001  (raised in the caller; the thread must survive it)
+                    failure = _raisable(problem)
+            # The event loop may be closed already.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, outcome, failure)
 
@@ -104,9 +123,19 @@ class Pool(Generic[Held]):
         return await future
 
     def stop(self, within_s: float) -> None:
-        """Lets every thread finish what it is at; one that does not in time is left to the end of the process."""
+        """Waits for every thread to finish its queue. Threads still busy after the timeout end with the process."""
         for member in self._members:
             member.steps.put(None)
         deadline = time.monotonic() + within_s
         for member in self._members:
             member.thread.join(max(deadline - time.monotonic(), 0.0))
+
+
+def _raisable(problem: BaseException) -> Exception:
+    """An exception that a coroutine can raise. A panic of a Rust library and SystemExit are not an `Exception`: they
+    would end the event loop. A future accepts no StopIteration."""
+    if isinstance(problem, Exception) and not isinstance(problem, StopIteration):
+        return problem
+    wrapped = RuntimeError(f"{type(problem).__name__}: {problem}")
+    wrapped.__cause__ = problem
+    return wrapped

@@ -1,12 +1,13 @@
-"""A gateway as a process: its socket, its server, and how it ends."""
+"""The gateway process: socket, HTTP server, heartbeats and graceful shutdown."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import io
 import logging
 import os
-import resource
 import signal
 import socket
 import threading
@@ -16,30 +17,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import polars as pl
 import uvicorn
 from setproctitle import setproctitle
 from structlog.typing import FilteringBoundLogger
 
-from cauce.errors import UsageError
-from cauce.gateway.access import is_loopback
-from cauce.gateway.app import Gateway
+from cauce.api.names import is_loopback
+from cauce.errors import CauceError, UsageError
+from cauce.gateway.asgi.protocol import BoundedProtocol
+from cauce.gateway.http.app import Gateway
 from cauce.gateway.logs import start_logs
-from cauce.gateway.protocol import BoundedProtocol
 from cauce.gateway.settings import GatewaySettings
+from cauce.process.limits import raise_file_limit
+from cauce.process.oom import GATEWAY, raise_oom_score
+from cauce.worker.events import Assignment
 
 GRACE_S = 3
-"""How long requests in flight may go on after the signal to stop."""
+"""How long requests in flight may continue after the stop signal."""
 CUT_OFF_S = 4.5
 KEEP_ALIVE_S = 65
 BACKLOG = 2048
-OPEN_FILES = 65_536
 DEAD_MS = 90_000
 BEAT_S = 0.1
+_PORT_IN_USE = "end the program that uses the port, or choose another with --port (0: any free one)"
+_BIND_HINTS = {
+    errno.EADDRNOTAVAIL: "name an address of this machine with --host",
+    errno.EACCES: "choose a port above 1023 with --port",
+}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a gateway listens. `shared`: other gateways do so on the same port."""
+    """The address on which a gateway listens. `shared`: other gateways listen on the same port."""
 
     host: str
     port: int
@@ -55,7 +64,7 @@ class Place:
                 raise UsageError(f"file {file} does not exist; --tls-cert and --tls-key expect files in PEM format")
 
     def bind(self) -> socket.socket:
-        """A socket on the port, which is not listened on yet."""
+        """A bound socket that does not listen yet."""
         try:
             family, kind, _, _, address = socket.getaddrinfo(
                 self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -66,7 +75,7 @@ class Place:
             ) from None
         bound = socket.socket(family, kind)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # A client that is gone, or takes nothing any more, is not kept for ever. Connections inherit it.
+        # Drop clients that are gone or have stopped reading. Connections inherit these options.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_MS)
         if self.shared:
@@ -75,10 +84,8 @@ class Place:
             bound.bind(address)
         except OSError as problem:
             bound.close()
-            raise UsageError(
-                f"cannot listen on {self.host} port {self.port}: {problem.strerror}; end the program that uses the "
-                "port, or choose another with --port (0: any free one)"
-            ) from None
+            hint = _BIND_HINTS.get(problem.errno or 0, _PORT_IN_USE)
+            raise UsageError(f"cannot listen on {self.host} port {self.port}: {problem.strerror}; {hint}") from None
         return bound
 
     def url(self, bound: socket.socket) -> str:
@@ -88,12 +95,12 @@ class Place:
 
 
 def needs_token(bound: socket.socket) -> bool:
-    """Whether others than this machine can reach the socket."""
+    """Whether other machines can reach the socket."""
     return not is_loopback(bound.getsockname()[0])
 
 
 class _Server(uvicorn.Server):
-    """Ends in good order at the first signal, with exit code 0, and tells the application before its connections."""
+    """Shuts down gracefully at the first signal, with exit code 0, and stops the application before its connections."""
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], None], ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -109,21 +116,21 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._asked_to_stop)
+            loop.add_signal_handler(number, self._on_stop_signal)
         yield
 
-    def _asked_to_stop(self) -> None:
+    def _on_stop_signal(self) -> None:
         if not self.should_exit:
             self.should_exit = True
             self._stop()
 
 
-class Pulse(Protocol):
-    """Signs of life, given by the event loop itself. One of them may end the process."""
+class HeartbeatSender(Protocol):
+    """Heartbeats, sent by the event loop itself. `beat` may end the process."""
 
     def due(self) -> bool: ...
 
-    def beat(self, *, progress: int, work: str, busy: bool) -> None: ...
+    def beat(self, *, progress: int, work: Assignment, busy: bool) -> None: ...
 
 
 def run_gateway(
@@ -131,13 +138,16 @@ def run_gateway(
     place: Place,
     bound: socket.socket,
     ready: Callable[[str], None],
-    pulse: Pulse | None = None,
+    heartbeat_sender: HeartbeatSender | None = None,
 ) -> int:
-    """Serves until a signal to stop. `ready` is told the address when requests are taken."""
+    """Serves until a stop signal. Calls `ready` with the address when requests are accepted."""
     setproctitle(f"cauce gateway {settings.folder}")
-    _open_many_files()
+    # Every thread keeps hundreds of files open, and every connection needs a descriptor.
+    raise_file_limit()
+    raise_oom_score(GATEWAY)
+    start_polars_threads()
     log = start_logs("gateway")
-    # What uvicorn has to say is said here, in the same form as all else.
+    # Startup, stop and errors are logged by us, as structured lines.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     gateway = Gateway(settings, log)
     url = place.url(bound)
@@ -145,8 +155,8 @@ def run_gateway(
     def started() -> None:
         log.info("gateway started", address=url, folder=str(settings.folder), token_needed=settings.needs_token)
         ready(url)
-        if pulse is not None:
-            beating.append(asyncio.create_task(_beat(gateway, pulse)))
+        if heartbeat_sender is not None:
+            beating.append(asyncio.create_task(_beat(gateway, heartbeat_sender)))
 
     beating: list[asyncio.Task[None]] = []
     config = uvicorn.Config(
@@ -175,25 +185,35 @@ def run_gateway(
     return 0
 
 
-async def _beat(gateway: Gateway, pulse: Pulse) -> None:
-    """That the loop comes here shows that it turns; that steps are done, that the threads work."""
+def start_polars_threads() -> None:
+    """Starts all threads of Polars, which it otherwise starts on first use. If one cannot be started, Polars panics
+    then and in every later call: a gateway must find that out before it accepts requests."""
+    try:
+        frame = pl.DataFrame({"key": [1]})
+        grouped = frame.lazy().group_by("key").agg(pl.len())
+        grouped.join(frame.lazy(), on="key").sort("key").collect()
+        file = io.BytesIO()
+        frame.write_parquet(file)
+        file.seek(0)
+        pl.read_parquet(file)
+    except pl.exceptions.PanicException as problem:
+        raise CauceError(
+            f"cannot start the threads of Polars: {problem}; raise the limit of processes of this user (ulimit -u) or "
+            "of this container (pids.max), or end other processes"
+        ) from None
+
+
+async def _beat(gateway: Gateway, heartbeat_sender: HeartbeatSender) -> None:
+    """Sends heartbeats. They prove that the event loop runs; `progress` proves that the threads work."""
     while True:
-        if pulse.due():
+        if heartbeat_sender.due():
             progress, waiting, work = gateway.at_work()
-            pulse.beat(progress=progress, work=work, busy=waiting > 0)
+            heartbeat_sender.beat(progress=progress, work=Assignment(task=work), busy=waiting > 0)
         await asyncio.sleep(BEAT_S)
 
 
 def _cut_off(log: FilteringBoundLogger) -> None:
-    """What is not over in time is cut off: all that was confirmed is on the fabric."""
+    """Exits when the graceful shutdown exceeds its deadline. Safe: all that was confirmed is on the fabric."""
     time.sleep(CUT_OFF_S)
     log.error("gateway cut off", after_s=CUT_OFF_S)
     os._exit(0)
-
-
-def _open_many_files() -> None:
-    """Every thread keeps some hundreds of files open, and every connection is one."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,35 +1,47 @@
-"""What a thread of a gateway holds: a fabric of its own, and the jobs over it."""
+"""The resources of one gateway thread: its own fabric connection, job service and event log."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cauce.doctor.events import EventLog
+from cauce.datasets.registry import Registry
+from cauce.doctor.supervision.events import EventLog
 from cauce.errors import FabricError
-from cauce.fabric.address import open_fabric
 from cauce.fabric.contract import Durability, Fabric
-from cauce.gateway.jobs import Jobs
+from cauce.fabric.factory import open_fabric
+from cauce.gateway.errors import NoRoom
+from cauce.gateway.jobs.job_service import Jobs
+from cauce.gateway.jobs.read_model_cache import EndFound, Tell
+from cauce.gateway.jobs.uploads import SharedState
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.uploads import Room
-from cauce.gateway.views import Tell
 
 
 @dataclass(frozen=True)
 class Service:
     root: Path | None
-    """The folder of its fabric, where that is one of this machine."""
+    """The folder of the fabric; None if the fabric is not on this machine."""
     fabric: Fabric
     jobs: Jobs
     events: EventLog
 
-    def check(self) -> None:
-        """Raises unless the fabric can be used."""
+    def check(self, free_bytes: int) -> None:
+        """Raises unless the fabric is usable and its disk has at least `free_bytes` free."""
         self.fabric.jobs()
-        if self.root is not None and not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
-            raise FabricError(f"{self.root} may not be written: give this user the right to")
+        if self.root is None:
+            return
+        if not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
+            raise FabricError(f"cannot write to {self.root}: give this user read, write and execute permission")
+        disk = os.statvfs(self.root)
+        left = disk.f_bavail * disk.f_frsize
+        if left < free_bytes:
+            raise NoRoom(
+                f"disk almost full: {left:,} bytes left on the service's disk, at least {free_bytes:,} needed; cancel "
+                "jobs that are no longer needed, or free some space",
+                retry_after=10,
+            )
 
     def close(self) -> None:
         self.fabric.close()
@@ -40,13 +52,15 @@ def service_maker(
     address: str,
     durability: Durability,
     limits: ServiceLimits,
-    datasets: Mapping[str, str],
+    datasets: Registry,
     tell: Tell,
+    end_found: EndFound,
 ) -> Callable[[], Service]:
-    room = Room()
+    shared = SharedState()
 
     def make() -> Service:
         fabric = open_fabric(address, durability)
-        return Service(root, fabric, Jobs(fabric, limits, datasets=datasets, tell=tell, room=room), EventLog(fabric))
+        jobs = Jobs(fabric, limits, datasets=datasets, tell=tell, end_found=end_found, shared=shared)
+        return Service(root, fabric, jobs, EventLog(fabric))
 
     return make

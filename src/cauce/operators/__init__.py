@@ -1,0 +1,1 @@
+"""Joins, aggregates, top-k, order and partitioning: pure functions on frames."""

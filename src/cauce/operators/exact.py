@@ -1,4 +1,4 @@
-"""Exact arithmetic: sums of floats that depend on no order, one correctly rounded division, half-even rounding.
+"""Exact arithmetic: order-independent sums of floats, correctly rounded division, half-even rounding.
 
 Nothing here may round twice: a result is either exact or one rounding away from the exact value.
 """
@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 FLOAT_UNIT_EXPONENT = 1074
-"""Every finite float64 is a whole multiple of 2**-1074."""
+"""Every finite float64 is an integer multiple of 2**-1074."""
 
 WHOLE = pl.Int128()
-"""What whole numbers are summed and divided in: the sum of any number of 64-bit integers fits."""
+"""The type in which integers are summed and divided: it holds the sum of any number of 64-bit integers."""
 
 _ONE = 1 << FLOAT_UNIT_EXPONENT
 _SAFE = 2**53
@@ -25,7 +25,7 @@ _FAST_PLACES = 4
 
 
 def divide(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
-    """The quotient of integers or decimals as the nearest float64; null where either is, or at zero."""
+    """The quotient of integers or decimals as the nearest float64; null if either is null or the denominator is 0."""
     fast = _divide_small(numerator, denominator)
     if fast is not None:
         return fast
@@ -42,7 +42,7 @@ def _nearest(a: Fraction, b: Fraction) -> float:
 
 
 def _divide_small(numerator: pl.Series, denominator: pl.Series) -> pl.Series | None:
-    """IEEE division rounds correctly when both sides are whole numbers below 2**53: true for nearly all data."""
+    """Fast path for nearly all data: IEEE division rounds correctly if both sides are integers below 2**53."""
     above, below = _small_whole(numerator), _small_whole(denominator)
     if above is None or below is None:
         return None
@@ -63,7 +63,7 @@ def _divide_small(numerator: pl.Series, denominator: pl.Series) -> pl.Series | N
 
 
 def _small_whole(values: pl.Series) -> tuple[pl.Series, int] | None:
-    """Values as Int64 multiples of 1/unit, or None where some don't fit."""
+    """Values as Int64 multiples of 1/unit, or None if some do not fit."""
     if values.dtype.is_integer():
         whole = values.cast(pl.Int64, strict=False)
         return (whole, 1) if whole.null_count() == values.null_count() else None
@@ -80,18 +80,18 @@ def _small_whole(values: pl.Series) -> tuple[pl.Series, int] | None:
 
 
 def _peak(values: pl.Series) -> int:
-    """The whole part of the value farthest from zero."""
+    """The integer part of the largest absolute value."""
     ends: list[int] = [int(end) for end in (values.min(), values.max()) if isinstance(end, int | Decimal)]
     return max((abs(end) for end in ends), default=0)
 
 
 def one_zero(values: pl.Expr) -> pl.Expr:
-    """Floats with 0.0 for -0.0: the two are equal, but print and hash differently."""
+    """Replaces -0.0 by 0.0: the two are equal, but print and hash differently."""
     return pl.when(values == 0).then(0.0).otherwise(values)
 
 
 def fraction_ranks(quotient: pl.Series, numerator: pl.Series, denominator: pl.Series) -> pl.Series:
-    """Ranks of the exact fractions among rows whose rounded quotients are equal (0 where they stand alone)."""
+    """Ranks of the exact fractions among rows with equal rounded quotients (0 if a quotient is unique)."""
     ranks = np.zeros(len(quotient), dtype=np.int64)
     tied = quotient.is_duplicated() & quotient.is_not_null()
     where = tied.arg_true().to_list()
@@ -106,7 +106,7 @@ def fraction_ranks(quotient: pl.Series, numerator: pl.Series, denominator: pl.Se
 
 
 def divide_half_even(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
-    """The whole number nearest to the quotient of whole numbers, ties to the even one."""
+    """The quotient of integers, rounded half-even to an integer."""
     rounded = [
         None if a is None or not b else round(Fraction(int(a), int(b)))
         for a, b in zip(numerator, denominator, strict=True)
@@ -124,7 +124,7 @@ def interpolate(ordered: Sequence[float], q: float) -> float:
 
 
 class FloatSum:
-    """An exact sum of floats as one big integer of 2**-1074, with flags for nan and the infinities."""
+    """An exact sum of floats as one big integer in units of 2**-1074, with flags for NaN and the infinities."""
 
     __slots__ = ("flags", "units")
 
@@ -158,7 +158,7 @@ class FloatSum:
             return math.inf if self.units > 0 else -math.inf
 
     def mean(self, count: int) -> float | None:
-        """The sum as a float divided by a count; where the sum is beyond the largest float, the exact quotient."""
+        """The sum as a float divided by a count; the exact quotient if the sum exceeds the largest float."""
         if not count:
             return None
         total = self.value()
@@ -170,7 +170,7 @@ def float_parts(values: pl.Series) -> pl.DataFrame:
     raw = values.cast(pl.Float64).fill_null(0.0).to_numpy()
     finite = np.isfinite(raw)
     fraction, exponent = np.frexp(np.where(finite, raw, 0.0))
-    # Below 2**-1021 a float has fewer than 53 bits, so that it stays a whole multiple of 2**-1074.
+    # Below 2**-1021 a float has fewer than 53 bits, so it is still an integer multiple of 2**-1074.
     shift = np.minimum(53, exponent + FLOAT_UNIT_EXPONENT)
     mantissa = np.ldexp(fraction, shift).astype(np.int64)
     flag = np.select([np.isnan(raw), raw == np.inf, raw == -np.inf], [1, 2, 4], 0).astype(np.int8)

@@ -1,50 +1,107 @@
-"""Joins of rows with a complete other side. A null key matches nothing."""
+"""Hash joins of batches with a complete build side. A null key matches nothing, or another null if they are equal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from cauce.errors import PlanError
 from cauce.operators.late import Late, Rows
-from cauce.scan.lookup import TextSet
+from cauce.scan.csv.lookup import TextSet
 
 How = Literal["inner", "left", "semi", "anti"]
 _ROW = "#row"
 
 
 class Build:
-    """The complete side of a join, prepared once and probed by many batches."""
+    """The complete build side of a join, prepared once and probed by many batches."""
 
-    def __init__(self, frame: pl.DataFrame, on: Sequence[str]) -> None:
+    def __init__(self, frame: pl.DataFrame, on: Sequence[str], nulls_equal: bool = False) -> None:
         self.on = list(on)
         self.frame = frame
-        self.keys = frame.select(self.on).unique(maintain_order=True).drop_nulls()
-        one_text = len(self.on) == 1 and frame.schema[self.on[0]] == pl.String
+        self.nulls_equal = nulls_equal
+        keys = frame.select(self.on).unique(maintain_order=True)
+        self.keys = keys if nulls_equal else keys.drop_nulls()
+        one_text = len(self.on) == 1 and frame.schema[self.on[0]] == pl.String and not nulls_equal
         self._texts = TextSet(self.keys.to_series()) if one_text else None
-        keyed = frame.drop_nulls(self.on)
-        self._others = keyed.drop(self.on)
-        self.unique = self.keys.height == keyed.height
+        self._keyed = frame if nulls_equal else frame.drop_nulls(self.on)
+        self.others = self._keyed.drop(self.on)
+        self.unique = self.keys.height == self._keyed.height
 
     def matching(self, rows: Late) -> Rows:
-        """Which of the rows have a partner."""
+        """The indexes of the rows that have a match."""
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
-        return _indexes(keys.join(self.keys, on=self.on, how="semi", maintain_order="left"))
+        found = keys.join(self.keys, on=self.on, how="semi", nulls_equal=self.nulls_equal, maintain_order="left")
+        return _indexes(found)
 
     def beside(self, rows: Late) -> Late | None:
-        """An inner join by one text that no two rows share: the partners are gathered by their numbers. None where
-        it is not of that kind."""
-        if self._texts is None or not self.unique or not self._others.width:
+        """Fast inner join by one unique text key: matches are gathered by row number. None if the join has another
+        shape."""
+        if self._texts is None or not self.unique or not self.others.width:
             return None
         numbers = rows.find(self.on[0], self._texts)
         index = np.flatnonzero(numbers).astype(np.int64)
         if len(index) == rows.height:
-            return rows.beside(self._others[numbers - 1])
-        return rows.take(index, self._others[numbers[index] - 1])
+            return rows.beside(self.others[numbers - 1])
+        return rows.take(index, self.others[numbers[index] - 1])
+
+    # Used only if a join may become far larger than its sides.
+
+    def groups(self, frame: pl.DataFrame) -> Rows:
+        """The key number of each row of a frame; one past the last if the row matches no key."""
+        numbered = self.keys.with_row_index(_ROW)
+        keys = frame.select(self.on)
+        found = keys.join(numbered, on=self.on, how="left", nulls_equal=self.nulls_equal, maintain_order="left")
+        return found[_ROW].cast(pl.Int64).fill_null(self.keys.height).to_numpy()
+
+    @cached_property
+    def _groups(self) -> Rows:
+        return self.groups(self._keyed)
+
+    @cached_property
+    def counts(self) -> Rows:
+        """The number of rows of each key."""
+        return np.bincount(self._groups, minlength=self.keys.height).astype(np.int64)
+
+    @cached_property
+    def order(self) -> Rows:
+        """Row numbers grouped by key, without null keys."""
+        return np.argsort(self._groups, kind="stable").astype(np.int64)
+
+    @cached_property
+    def most(self) -> int:
+        """The maximum number of rows of a key."""
+        return 1 if self.unique else int(self._keyed.group_by(self.on).len()["len"].max() or 1)  # type: ignore[arg-type]
+
+    @cached_property
+    def _row_cells(self) -> Rows:
+        return list_cells(self.others)
+
+    @cached_property
+    def cells(self) -> Rows:
+        """The total number of list elements in the rows of each key."""
+        return np.bincount(self._groups, self._row_cells, self.keys.height).astype(np.int64)
+
+    @cached_property
+    def widest(self) -> int:
+        """The maximum number of list elements of a row."""
+        has_lists = any(isinstance(dtype, pl.List) for dtype in self.others.dtypes)
+        return int(self._row_cells.max(initial=0)) if has_lists else 0
+
+
+def list_cells(frame: pl.DataFrame) -> Rows:
+    """The total number of list elements of each row."""
+    total = np.zeros(frame.height, dtype=np.int64)
+    for column in frame:
+        if isinstance(column.dtype, pl.List):
+            total += column.list.len().fill_null(0).cast(pl.Int64).to_numpy()
+    return total
 
 
 def _indexes(frame: pl.DataFrame) -> Rows:
@@ -52,7 +109,7 @@ def _indexes(frame: pl.DataFrame) -> Rows:
 
 
 def join(left: Late, right: Build, how: How) -> Late:
-    """Rows in the order of the left side, partners of one row in the order of the right side."""
+    """Joins in the order of the left side; the matches of one row keep the order of the right side."""
     if how == "anti":
         found = np.zeros(left.height, dtype=np.bool_)
         found[right.matching(left)] = True
@@ -65,14 +122,22 @@ def join(left: Late, right: Build, how: How) -> Late:
         return left
     keys = left.frame(right.on).with_row_index(_ROW)
     how_polars: Literal["inner", "left"] = "left" if how == "left" else "inner"
-    joined = keys.join(right.frame, on=right.on, how=how_polars, maintain_order="left_right")
+    joined = keys.join(
+        right.frame, on=right.on, how=how_polars, nulls_equal=right.nulls_equal, maintain_order="left_right"
+    )
     return left.take(_indexes(joined), joined.drop([_ROW, *right.on]))
 
 
-def attach_scalars(left: Late, scalars: pl.DataFrame) -> Late:
-    """Every row beside the one row of `scalars`."""
+def attach_scalars(left: Late, scalars: pl.DataFrame, *, optional: bool = False) -> Late:
+    """Every row extended by the single row of `scalars`; if it is `optional` and missing, by nulls."""
+    if optional and scalars.is_empty():
+        scalars = scalars.clear(1)
+    if optional and scalars.height > 1:
+        raise PlanError(
+            "the relation given to with_scalars has more than one row; use agg(...) or limit(1) to make it one"
+        )
     if scalars.height != 1:
         raise ValueError(f"a scalar side must have one row, this one has {scalars.height}")
-    # A series of one value, as a list given to `lit` would become a row for each of its elements.
+    # A series of one value: `lit` would turn a list into one row per element.
     values = [pl.lit(scalars[name]).first().alias(name) for name in scalars.columns]
     return left.with_columns(values)

@@ -1,6 +1,6 @@
-"""Rows of which only the columns that were asked for have been built.
+"""Late materialisation: rows whose columns are built only when they are read.
 
-A filter or semi-join narrows the rows first; what it did not look at is built for the survivors only.
+Filters and semi-joins run first; the columns that they do not read are built for the remaining rows only.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.order import POSITION
-from cauce.scan.lookup import Numbers, TextSet
+from cauce.scan.csv.lookup import Numbers, TextSet
 
 Rows = npt.NDArray[np.int64]
 
 
 class Source(Protocol):
-    """Something that can build a column for some of its rows (a located part, a Parquet row group)."""
+    """Builds columns for a selection of its rows (a located part, a Parquet row group)."""
 
     def column(self, name: str, rows: Rows | None) -> pl.Series: ...
 
     def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers: ...
 
     def filled(self, name: str, rows: Rows | None) -> npt.NDArray[np.bool_] | None:
-        """Which rows have a text in a column; None where that is not known without building it."""
+        """Which rows have a text in a column; None if that is unknown without building it."""
 
 
 def pick(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """These columns of a frame, in this order: as ``select``, without the query that it would make of it."""
+    """These columns of a frame, in this order: as ``select``, without the overhead of a Polars query."""
     if not names:
         return frame.select([])
     return frame if frame.columns == list(names) else pl.DataFrame([frame.get_column(name) for name in names])
 
 
 def _wanted_filled(predicate: pl.Expr) -> str | None:
-    """The column, if all that a predicate asks for is that it is not null."""
+    """The column, if the predicate only tests that it is not null."""
     names = predicate.meta.root_names()
     return names[0] if len(names) == 1 and predicate.meta.eq(pl.col(names[0]).is_not_null()) else None
 
 
 class Late:
-    """Rows over a source, or over a frame alone. Immutable to its users; what was built once is kept."""
+    """Rows over a source, or over a frame alone. Immutable for callers; built columns are cached."""
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class Late:
         return pl.Series(name, rows + self._first_position)
 
     def find(self, name: str, texts: TextSet) -> Numbers:
-        """The number among the texts of what each row has in a text column (0: none of them), without building the
-        column if it is not built yet."""
+        """For each row, the number of its text among `texts` (0: not among them), without building the column if it
+        is not built yet."""
         if self._source is None or name in self._built.columns:
             return texts.numbers(self.frame([name]).to_series())
         return self._source.find(name, texts, self._rows)
@@ -92,11 +92,11 @@ class Late:
         return self._source is not None or POSITION in self._built.columns
 
     def everything(self) -> pl.DataFrame:
-        """What has been built: all there is, for rows without a source."""
+        """The built columns; for rows without a source, all columns."""
         return self._built
 
     def beside(self, added: pl.DataFrame) -> Late:
-        """All of the rows, with more columns beside them."""
+        """All rows, with additional columns."""
         kept = self._built.drop(added.columns, strict=False)
         return Late(
             added if kept.width == 0 else kept.hstack(added),
@@ -107,7 +107,7 @@ class Late:
         )
 
     def take(self, index: Rows, added: pl.DataFrame | None = None) -> Late:
-        """These of the rows (an index may repeat), with more columns beside them."""
+        """The rows at `index` (which may repeat), with additional columns."""
         built = self._built[index] if self._built.width else self._built
         if added is not None and added.width:
             built = built.drop(added.columns, strict=False)
@@ -124,7 +124,7 @@ class Late:
         )
 
     def filter(self, predicates: Sequence[pl.Expr]) -> Late:
-        """Predicates in turn, each on the rows the ones before it left."""
+        """Applies predicates in order, each to the rows that passed the previous ones."""
         kept = self
         for predicate in predicates:
             index = kept._where(predicate)
@@ -136,7 +136,7 @@ class Late:
         """The rows for which a predicate holds."""
         column = _wanted_filled(predicate)
         if column is not None and self._source is not None and column not in self._built.columns:
-            # Whether there is a text can be seen without building it.
+            # A non-null test does not need the column's values.
             filled = self._source.filled(column, self._rows)
             if filled is not None:
                 return np.flatnonzero(filled).astype(np.int64)
@@ -144,15 +144,16 @@ class Late:
         return mask.fill_null(False).arg_true().to_numpy().astype(np.int64)
 
     def evaluate(self, expressions: Sequence[pl.Expr]) -> pl.DataFrame:
-        """The expressions' values, one for each row."""
+        """The values of the expressions, one per row."""
         columns = [name for expression in expressions for name in expression.meta.root_names()]
         if not columns:
-            # Literals alone: Polars would give one row where we want one for each of ours.
+            # Only literals: Polars would return one row instead of one per row.
             base = pl.DataFrame({"#row": np.zeros(self.height, dtype=np.int8)})
             return base.with_columns(expressions).drop("#row")
         frame = self.frame(columns)
         names = [expression.meta.output_name() for expression in expressions]
-        return frame.with_columns(expressions).select(names)
+        # Sequentially and in this thread: a Python function may suspend the step that it is part of.
+        return frame.with_columns_seq(expressions).select(names)
 
     def with_columns(self, expressions: Sequence[pl.Expr]) -> Late:
         return self.beside(self.evaluate(expressions))

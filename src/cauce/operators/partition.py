@@ -10,12 +10,20 @@ import polars_hash  # noqa: F401  (adds the hashing namespaces to Polars express
 from cauce.operators.exact import one_zero
 
 SEPARATOR = "\x1f"
+NULL = "\x1e"
 
 
 def key_text(frame: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
-    """The text that stands for a row's key. Two keys with one text meet in a partition, which does no harm."""
+    """The text that is hashed for a row's key. Different keys with equal texts share a partition, which is harmless."""
     texts = [_as_text(key, frame.schema[key]) for key in keys]
-    return texts[0] if len(texts) == 1 else pl.concat_str(texts, separator=SEPARATOR)
+    if len(texts) == 1:
+        return texts[0]
+    # A null in one key must not send the row to the same partition as all others with a null.
+    filled = [
+        text.fill_null(NULL) if frame.get_column(key).null_count() else text
+        for key, text in zip(keys, texts, strict=True)
+    ]
+    return pl.concat_str(filled, separator=SEPARATOR)
 
 
 def _as_text(key: str, dtype: pl.DataType) -> pl.Expr:
@@ -23,8 +31,8 @@ def _as_text(key: str, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.String:
         return column
     if dtype.is_float():
-        # The digits of a float's text may change between versions, its bits don't. Equal ones have equal bits
-        # when -0.0 has become 0.0 and every nan the same one.
+        # A float's text may change between versions, its bits do not. Equal floats have equal bits once -0.0 is
+        # replaced by 0.0 and every NaN by the same NaN.
         canonical = one_zero(column.cast(pl.Float64)).fill_nan(float("nan"))
         return canonical.reinterpret(dtype=pl.Int64).cast(pl.String)
     if isinstance(dtype, pl.Decimal):
@@ -40,7 +48,7 @@ def partition_numbers(frame: pl.DataFrame, keys: Sequence[str], partitions: int)
 
 
 def split(frame: pl.DataFrame, keys: Sequence[str], partitions: int) -> list[pl.DataFrame]:
-    """One frame for each partition, rows in the order they had."""
+    """One frame per partition; rows keep their order."""
     if partitions == 1:
         return [frame]
     if frame.is_empty():

@@ -1,4 +1,4 @@
-"""Narrow operators: filter, with_columns, select, explode. Each looks at one row at a time."""
+"""Narrow operators: select and explode. Each processes one row at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cauce.operators.order import POSITION
 
 
 def select(rows: Late, expressions: Sequence[pl.Expr], keep_position: bool) -> Late:
-    """These columns and no others. Plain columns stay unbuilt until somebody asks for them."""
+    """Projects to these columns. Plain columns are built only when they are read."""
     computed = [expression for expression in expressions if not expression.meta.is_column()]
     if not computed:
         return rows
@@ -21,7 +21,7 @@ def select(rows: Late, expressions: Sequence[pl.Expr], keep_position: bool) -> L
 
 
 def explode(rows: Late, column: str, carried: Sequence[str]) -> Late:
-    """One row for each element of a list column, none for an empty or missing list."""
+    """One row per element of a list column; no row for an empty or null list."""
     lists = rows.frame([column]).to_series()
     sizes = lists.list.len().fill_null(0).to_numpy()
     index = np.repeat(np.arange(rows.height, dtype=np.int64), sizes)

@@ -1,4 +1,4 @@
-"""The first k rows in an order, of all rows or of each key; cutting a union of such cuts again loses nothing."""
+"""The first k rows in an order, of all rows or per key. Mergeable: the top k of a union of top-k results is exact."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ Ties = Literal["cut", "all"]
 
 
 def top_k(
-    frame: pl.DataFrame, k: int, by: Sequence[SortKey], per: Sequence[str] = (), ties: Ties = "cut"
+    frame: pl.DataFrame,
+    k: int,
+    by: Sequence[SortKey],
+    per: Sequence[str] = (),
+    ties: Ties = "cut",
+    *,
+    nulls: bool = False,
 ) -> pl.DataFrame:
-    """With ties="all", rows that tie with the k-th on `by` stay too. A null key in `per` belongs to no group."""
-    if per:
+    """With ties="all", also keeps rows that tie with the k-th on `by`. Rows with a null key in `per` are dropped,
+    unless `nulls`."""
+    if per and not nulls:
         frame = frame.drop_nulls(list(per))
-    if frame.height > _MANY_ROWS:
+    if by and frame.height > _MANY_ROWS:
         frame = _cut(frame, k, by[0], per)
     ordered = sort_rows(frame, [*(SortKey(key) for key in per), *by])
     if ties == "all":
@@ -32,21 +39,21 @@ def top_k(
 
 
 def _is_whole(dtype: pl.DataType) -> bool:
-    """Whether values compare as numbers, without a nan among them."""
+    """Whether the type is numeric and has no NaN."""
     return dtype.is_integer() or dtype.is_temporal()
 
 
 def _cut(frame: pl.DataFrame, k: int, key: SortKey, per: Sequence[str]) -> pl.DataFrame:
-    """Without rows that the first key alone rules out: sorting all of them would take far longer."""
-    if not isinstance(key.what, str) or not _is_whole(frame.schema[key.what]):
+    """Drops rows that the first key alone rules out: sorting all rows would take far longer."""
+    if not isinstance(key.what, str) or key.nulls_first or k == 0 or not _is_whole(frame.schema[key.what]):
         return frame
     value = pl.col(key.what)
     best = value.drop_nulls().top_k(k) if key.descending else value.drop_nulls().bottom_k(k)
-    # Fewer values than k rule nothing out: a null is a value too, the last.
+    # With fewer than k values, no row can be ruled out. Null counts as the last value.
     last = pl.when(value.count() >= k).then(best.min() if key.descending else best.max())
     if per:
         lasts = frame.group_by(list(per)).agg(last.alias(_LAST))
-        kept = frame.join(lasts, on=list(per), how="left", maintain_order="left")
+        kept = frame.join(lasts, on=list(per), how="left", nulls_equal=True, maintain_order="left")
     else:
         kept = frame.with_columns(last.alias(_LAST))
     within = value >= pl.col(_LAST) if key.descending else value <= pl.col(_LAST)
@@ -54,7 +61,7 @@ def _cut(frame: pl.DataFrame, k: int, key: SortKey, per: Sequence[str]) -> pl.Da
 
 
 def _with_ties(ordered: pl.DataFrame, k: int, by: Sequence[SortKey], per: Sequence[str]) -> pl.DataFrame:
-    keyed, names, _ = with_key_columns(ordered, by)
+    keyed, names = with_key_columns(ordered, by)
     groups: list[str | pl.Expr] = [*per] or [pl.lit(0)]
     place = pl.int_range(pl.len())
     keyed = keyed.with_columns(place.over(groups).alias("#place"))

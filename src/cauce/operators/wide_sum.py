@@ -1,8 +1,8 @@
 """Sums of 128-bit values (decimals, and integers that are sums or products themselves), exact at any size.
 
-Such a sum is kept in two columns, ``low`` in the type of the values and ``high`` in 64 bits, and its units (the
-whole count of the last decimal) are ``low + high * 10**37``. On nearly all data ``high`` is zero and ``low`` the
-plain sum; only where 128 bits might not be enough is a sum computed in parts.
+A sum has two columns: ``low``, of the type of the values, and ``high``, of 64 bits. In units of the last decimal it
+is ``low + high * 10**37``. For nearly all data ``high`` is zero and ``low`` is the plain sum; a sum is split only
+if it might exceed 128 bits.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import polars as pl
 from cauce.operators.exact import WHOLE, divide
 
 BASE = 10**37
-"""What one unit of ``high`` stands for."""
+"""The weight of one unit of ``high``."""
 
 LIMIT = 10**38
-"""A value has fewer units than this: 38 digits. A sum that has more becomes null."""
+"""Exclusive upper bound of a value's units (38 digits). A larger sum becomes null."""
 
 _SPLIT = 10**19
 _EXACT = Context(prec=80)
@@ -31,7 +31,7 @@ def is_wide(dtype: pl.DataType) -> bool:
 
 
 def sums_fit(frame: pl.DataFrame, keys: Sequence[str], column: str) -> bool:
-    """Whether the sums of every group of a frame surely have at most 38 digits."""
+    """Whether the sum of every group is guaranteed to have at most 38 digits."""
     units = frame.get_column(column).to_physical()
     ends = [end for end in (units.min(), units.max()) if isinstance(end, int)]
     if max((abs(end) for end in ends), default=0) * frame.height < LIMIT:
@@ -41,7 +41,7 @@ def sums_fit(frame: pl.DataFrame, keys: Sequence[str], column: str) -> bool:
 
 
 def wide_sums(frame: pl.DataFrame, keys: Sequence[str], column: str, high: str) -> pl.DataFrame:
-    """The keys, and the sum of a column in its two halves; the column may have a high half already."""
+    """The keys and the two columns of each group's sum. The input column may already have a ``high`` column."""
     units = frame.get_column(column).to_physical()
     split = pl.Series([_SPLIT], dtype=WHOLE)
     above = frame.get_column(high) if high in frame.columns else pl.repeat(0, frame.height, dtype=pl.Int64, eager=True)
@@ -59,20 +59,31 @@ def wide_sums(frame: pl.DataFrame, keys: Sequence[str], column: str, high: str) 
 
 
 def wide_values(low: pl.Series, high: pl.Series) -> pl.Series:
-    """The sums as plain values; null where one needs more than 38 digits."""
+    """The sums as plain values; null if a sum needs more than 38 digits."""
     if not (high != 0).any():
         return low
     return _series(low.name, [each if abs(each) < LIMIT else None for each in _totals(low, high)], low.dtype)
 
 
 def wide_means(low: pl.Series, high: pl.Series, count: pl.Series) -> pl.Series:
-    """The exact sums, each divided once by its count, as floats; null where the count is zero."""
+    """The exact sums, each divided once by its count, as floats; null if the count is zero."""
     if not (high != 0).any():
         return divide(low, count)
     unit = 10 ** _scale(low.dtype)
     means = [Fraction(total, n * unit) if n else None for total, n in zip(_totals(low, high), count, strict=True)]
     floats = [None if mean is None else mean.numerator / mean.denominator for mean in means]
     return pl.Series(low.name, floats, dtype=pl.Float64)
+
+
+def units_of(values: pl.Series) -> list[int]:
+    """Integers, booleans or decimals as integers in units of their last decimal; null is 0."""
+    whole = values if isinstance(values.dtype, pl.Decimal) else values.cast(WHOLE)
+    return whole.to_physical().fill_null(0).to_list()
+
+
+def from_units(name: str, units: Iterable[int], dtype: pl.DataType) -> pl.Series:
+    """Sums of values of this type, given in units of the last decimal; null if a sum needs more than 38 digits."""
+    return _series(name, [each if abs(each) < LIMIT else None for each in units], dtype)
 
 
 def _totals(low: pl.Series, high: pl.Series) -> list[int]:

@@ -1,36 +1,24 @@
-"""What a dataset is declared with: tables, kinds of cell, relations, aggregates, outputs."""
+"""The API for declaring datasets: tables, cell kinds, relations, aggregates, outputs; and the planner."""
 
+from cauce.operators.aggregates import Aggregate
 from cauce.operators.order import POSITION
+from cauce.plan import agg, window
 from cauce.plan.dataset import Dataset, Parameter
-from cauce.plan.expressions import desc, divided, divided_half_even, ratio
+from cauce.plan.expressions import asc, desc, divide, divide_half_even, ratio
 from cauce.plan.outputs import (
     BOOLEAN,
     DATE,
+    DECIMAL,
     FLOAT,
     INTEGER,
-    MOMENT,
-    PLAIN,
     TEXT,
-    TEXTS,
+    TEXT_LIST,
     TIMESTAMP,
-    places,
-    scaled,
+    TIMESTAMPTZ,
+    decimal,
 )
-from cauce.plan.relation import (
-    Relation,
-    Table,
-    count,
-    count_distinct,
-    first,
-    greatest,
-    least,
-    mean,
-    mode,
-    mode_count,
-    quantile,
-    total,
-)
-from cauce.scan.kinds import (
+from cauce.plan.relation import Relation, Table
+from cauce.scan.cells.kinds import (
     Boolean,
     Date,
     Decimal,
@@ -51,14 +39,15 @@ from cauce.scan.tables import Column
 __all__ = [
     "BOOLEAN",
     "DATE",
+    "DECIMAL",
     "FLOAT",
     "INTEGER",
-    "MOMENT",
-    "PLAIN",
     "POSITION",
     "TEXT",
-    "TEXTS",
+    "TEXT_LIST",
     "TIMESTAMP",
+    "TIMESTAMPTZ",
+    "Aggregate",
     "Boolean",
     "Column",
     "Dataset",
@@ -78,20 +67,12 @@ __all__ = [
     "TextList",
     "Timestamp",
     "ZonedTimestamp",
-    "count",
-    "count_distinct",
+    "agg",
+    "asc",
+    "decimal",
     "desc",
-    "divided",
-    "divided_half_even",
-    "first",
-    "greatest",
-    "least",
-    "mean",
-    "mode",
-    "mode_count",
-    "places",
-    "quantile",
+    "divide",
+    "divide_half_even",
     "ratio",
-    "scaled",
-    "total",
+    "window",
 ]

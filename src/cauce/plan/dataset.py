@@ -10,23 +10,29 @@ from pathlib import Path
 
 from cauce.errors import PlanError, did_you_mean
 from cauce.errors import unknown as unknown_name
-from cauce.plan.arguments import checked, instance, listed, shown_value, text, whole_number
-from cauce.plan.isolation import isolated
-from cauce.plan.mistakes import located, place
-from cauce.plan.outputs import Output
+from cauce.plan.checks.arguments import checked, instance, listed, shown_value, text, whole_number
+from cauce.plan.checks.mistakes import located, place
+from cauce.plan.checks.source_text import without_comments
+from cauce.plan.checks.table_arguments import check_name
+from cauce.plan.checks.type_checks import Misplaced, check_types, fitted_outputs
+from cauce.plan.outputs import Output, decimal
 from cauce.plan.physical import Plan
 from cauce.plan.planner import PlannedQuery, make_plan
 from cauce.plan.relation import Grouped, Relation, Table
-from cauce.plan.schema import schema_of
-from cauce.plan.table_arguments import check_name
-from cauce.plan.type_checks import Misplaced, check_types, fitted_outputs
+from cauce.process.isolation import isolated
+from cauce.scan.discovery import find_files
+from cauce.scan.parts import TableFile
+from cauce.scan.tables import TableSpec
 
-_OUTPUTS = "TEXT, INTEGER, FLOAT, DATE, TEXTS, PLAIN, places(n) or scaled(n)"
+_OUTPUTS = "TEXT, INTEGER, FLOAT, DATE, TEXT_LIST, DECIMAL, decimal(n) or decimal(n, unscaled=True)"
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A choice that a user makes for a run, such as which scorer to use. The first choice is the default."""
+    """A choice that a user makes for a run, such as which scorer to use. The first choice is the default.
+
+    >>> Dataset("shop", (orders,), parameters=(Parameter("year", ("2025", "2024")),))
+    """
 
     name: str
     choices: tuple[str, ...]
@@ -43,7 +49,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Query:
-    """A question: the columns of its answer and a function that declares it (its arguments are parameters)."""
+    """A named query: its output columns and the function that declares it (its arguments are parameters)."""
 
     name: str
     question: str
@@ -52,7 +58,7 @@ class Query:
 
     @property
     def file(self) -> str:
-        """The file that holds the function; its name where that is not known."""
+        """The file that defines the function, or the function's name if the file is unknown."""
         code = getattr(inspect.unwrap(self.declare), "__code__", None)
         return code.co_filename if code else self.name
 
@@ -64,7 +70,10 @@ class Query:
 
 @dataclass
 class Dataset:
-    """Tables and the queries on them. `source` is the file that declares it: its digest is the version."""
+    """Tables and the queries on them. `source` is the declaring file; its digest is the dataset's version.
+
+    >>> dataset = Dataset("shop", (orders, stores), source=Path(__file__))
+    """
 
     name: str
     tables: tuple[Table, ...]
@@ -76,7 +85,7 @@ class Dataset:
         check_name("dataset", self.name)
         tables: object = self.tables
         if not isinstance(tables, Collection):
-            raise PlanError(f"dataset {self.name}: tables must be several in brackets, such as (orders,)")
+            raise PlanError(f"dataset {self.name}: tables must be a tuple or list of tables, such as (orders,)")
         for each in self.tables:
             instance(f"dataset {self.name}: a table", each, Table, 'a Table(...), such as Table("orders", ...)')
         names = [table.spec.name for table in self.tables]
@@ -89,7 +98,11 @@ class Dataset:
 
     @checked
     def query(self, **columns: Output) -> Callable[[Callable[..., Relation]], Callable[..., Relation]]:
-        """Declares the decorated function as a query with these columns; its docstring is the question."""
+        """Registers the decorated function as a query with these output columns; its docstring describes it.
+
+        >>> @dataset.query(customer=TEXT, spent=decimal(2))
+        ... def regulars() -> Relation: ...
+        """
 
         def add(declare: Callable[..., Relation]) -> Callable[..., Relation]:
             name = declare.__name__
@@ -105,19 +118,23 @@ class Dataset:
 
     @property
     def version(self) -> str:
-        """Changes whenever the file that declares the dataset does."""
-        text = self.source.read_bytes() if self.source else b""
+        """Digest of the declaring file's code, without comments and blank lines."""
+        text = without_comments(self.source.read_bytes()) if self.source else b""
         return hashlib.sha256(self.name.encode() + b"\0" + text).hexdigest()[:16]
 
+    def find_files(self, data: Path, spec: TableSpec) -> list[TableFile]:
+        """The files of a table in a data folder. Raises DataNotFound if there is none."""
+        return find_files(data, spec)
+
     def choose(self, names: Collection[str] | None) -> list[Query]:
-        """These queries in the dataset's order; all of them when none is named."""
+        """The named queries in declaration order; all queries if `names` is empty."""
         unknown = [name for name in names or () if name not in self.queries]
         if unknown:
             raise unknown_name(f"query of {self.name}:", ", ".join(unknown), self.queries)
         return [query for name, query in self.queries.items() if not names or name in names]
 
     def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Every parameter with its value."""
+        """The value of every parameter: the given one or the default."""
         given = dict(given or {})
         settled: dict[str, str] = {}
         for parameter in self.parameters:
@@ -138,9 +155,9 @@ class Dataset:
         *,
         isolate: bool = True,
     ) -> Plan:
-        """The plan of these queries (all, if none is named), with arguments and types checked.
+        """The plan of these queries (default: all), with arguments and types checked.
 
-        With `isolate` the types are found in a child process where one can be forked: see isolation.py.
+        With `isolate`, types are inferred in a forked child process where fork is available: see isolation.py.
         """
         whole_number("partitions", partitions, 1)
         settled = self.settle(parameters)
@@ -148,7 +165,8 @@ class Dataset:
         relations = [self._declared(query, settled) for query in chosen]
 
         def fitted() -> list[dict[str, Output]]:
-            return [self._outputs(query, relation) for query, relation in zip(chosen, relations, strict=True)]
+            pairs = zip(chosen, relations, strict=True)
+            return [self._outputs(query, relation, self._declared_columns(query, settled)) for query, relation in pairs]
 
         columns = isolated(fitted) if isolate else fitted()
         planned = [
@@ -158,7 +176,7 @@ class Dataset:
         return make_plan(self.name, planned, partitions, salt=f"{self.version} {sorted(settled.items())}")
 
     def _prefix(self, query: Query) -> str:
-        """What errors of a query begin with: its place in the file, and its name."""
+        """The prefix of a query's error messages: its location in the file and its name."""
         return f"{query.place}: {self.name}.{query.name}: "
 
     def _declared(self, query: Query, settled: Mapping[str, str]) -> Relation:
@@ -167,20 +185,23 @@ class Dataset:
         unknown = [name for name in takes if name not in settled]
         if unknown:
             hint = did_you_mean(unknown[0], settled)
-            what = "which is no parameter of the dataset; declare it with Dataset(..., parameters=(Parameter(...),))"
+            what = "which is not a parameter of the dataset; declare it with Dataset(..., parameters=(Parameter(...),))"
             raise PlanError(f"{self._prefix(query)}the function takes {listed(unknown)}, {what}{hint}")
         try:
             relation = query.declare(**{name: value for name, value in settled.items() if name in takes})
-        except Exception as problem:  # noqa: BLE001
+        except (Exception, SystemExit) as problem:  # noqa: BLE001
             raise located(problem, query.file, f"{self.name}.{query.name}") from None
         _check_returned(self._prefix(query), relation)
         return relation
 
-    def _outputs(self, query: Query, relation: Relation) -> dict[str, Output]:
-        """The outputs of a query, fitted to the types of its columns, which are checked."""
+    def _declared_columns(self, query: Query, settled: Mapping[str, str]) -> Mapping[str, Output]:
+        return query.columns
+
+    def _outputs(self, query: Query, relation: Relation, columns: Mapping[str, Output]) -> dict[str, Output]:
+        """Checks the column types of a query and returns its outputs adapted to them."""
         try:
             check_types(relation.node)
-            return fitted_outputs(schema_of(relation.node), query.columns)
+            return fitted_outputs(relation.node.schema, columns)
         except Misplaced as problem:
             raise PlanError(f"{problem.place}: {self.name}.{query.name}: {problem}") from None
         except PlanError as problem:
@@ -191,8 +212,8 @@ def _check_outputs(query: str, columns: Mapping[str, object]) -> None:
     if not columns:
         raise PlanError(f"query {query} declares no columns; write @dataset.query(title=TEXT, n=INTEGER)")
     for name, output in columns.items():
-        if callable(output) and getattr(output, "__name__", "") in ("places", "scaled"):
-            raise PlanError(f"query {query}: {name} needs a number of decimals; write {name}=places(2)")
+        if output is decimal:
+            raise PlanError(f"query {query}: {name} needs a number of decimals; write {name}=decimal(2)")
         if not isinstance(output, Output):
             raise PlanError(f"query {query}: {name}={shown_value(output)} is not an output; expected {_OUTPUTS}")
 
@@ -201,7 +222,7 @@ def _check_returned(prefix: str, relation: object) -> None:
     if relation is None:
         raise PlanError(f"{prefix}the function returns nothing; end it with return and a relation")
     if isinstance(relation, Grouped):
-        raise PlanError(f"{prefix}the function returns a group_by without aggregates; add .agg(n=count())")
+        raise PlanError(f"{prefix}the function returns a group_by without aggregates; add .agg(n=agg.count())")
     if not isinstance(relation, Relation):
         kind = type(relation).__name__
         raise PlanError(f"{prefix}the function returns a {kind}, not a relation; start from a table of the dataset")

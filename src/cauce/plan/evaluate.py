@@ -1,52 +1,66 @@
-"""Computes what a stage sends, from a part of its table or from what it received. No I/O, no state of its own."""
+"""Runs a stage on one part of its table or on its received inputs. Pure: no I/O and no state between calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import polars as pl
 
-from cauce.operators.aggregate import ALL, final, merge, partial
-from cauce.operators.join import Build, attach_scalars, join
+from cauce.operators.expansion import SLICE_CELLS
+from cauce.operators.join import Build
 from cauce.operators.late import Late, Rows, Source
-from cauce.operators.order import POSITION, sort_rows
 from cauce.operators.partition import split
-from cauce.operators.project import explode, select
-from cauce.operators.top_k import top_k
-from cauce.plan import nodes
+from cauce.plan.nodes import Node, Receive
+from cauce.plan.nodes.base import columns_of
 from cauce.plan.physical import Edge, Result, Stage
+from cauce.process import progress
+
+Step = Callable[[Late], pl.DataFrame]
 
 
 class Block(Source, Protocol):
-    """A part of a table that has been read."""
+    """A part of a table, read into memory."""
 
     def usable(self, used: frozenset[str]) -> Rows | None:
-        """Rows that take part for a query using these columns (None: all of them)."""
+        """Rows that a query using these columns reads: those without unreadable cells in them (None: all rows)."""
+
+    def unreadable(self, used: frozenset[str]) -> frozenset[str]:
+        """The given columns that have unreadable cells. Equal sets imply equal usable rows."""
 
     @property
     def height(self) -> int: ...
 
 
 class Received:
-    """The complete inputs of a stage, shared by all its steps; join sides are prepared once."""
+    """The complete inputs of a stage, shared by all its steps; join build sides are prepared once."""
 
     def __init__(self, frames: Mapping[int, pl.DataFrame]) -> None:
         self.frames = frames
-        self._builds: dict[tuple[int, tuple[str, ...]], Build] = {}
+        self._builds: dict[tuple[int, tuple[str, ...], bool], Build] = {}
 
-    def build(self, edge: int, on: tuple[str, ...]) -> Build:
-        if (edge, on) not in self._builds:
-            self._builds[edge, on] = Build(self.frames[edge], on)
-        return self._builds[edge, on]
+    def build(self, edge: int, on: tuple[str, ...], nulls_equal: bool = False) -> Build:
+        key = (edge, on, nulls_equal)
+        if key not in self._builds:
+            self._builds[key] = Build(self.frames[edge], on, nulls_equal)
+        return self._builds[key]
+
+
+_WAITING_ROWS = 200_000
+"""Rows of slices to buffer before a merge; at least as many as the merged result has."""
 
 
 class Evaluator:
     """Evaluates the nodes of one stage for one part or partition; equal nodes are computed once.
 
-    Two scans that use different columns give the same rows wherever no cell is unreadable: such scans, and
-    what stands on them, count as equal here although their keys differ.
+    Scans that use different columns return the same rows if no cell is unreadable. Such scans, and the nodes
+    above them, count as equal here although their keys differ.
+
+    A join that is far larger than its sides is computed in slices, together with the steps above it up to an
+    aggregate or a top-k. These merge the result of each slice, so the full join is never in memory.
     """
+
+    slice_cells = SLICE_CELLS
 
     def __init__(self, received: Received, block: Block | None = None, first_position: int = 0) -> None:
         self._received = received
@@ -55,127 +69,107 @@ class Evaluator:
         self._done: dict[int, Late] = {}
         self._numbers: dict[tuple[str | int, ...], int] = {}
         self._number_of: dict[str, int] = {}
+        self._builds: dict[tuple[str, tuple[str, ...], bool], Build] = {}
+        self._expanding: dict[str, bool] = {}
+        self._gathered: dict[str, Late] = {}
 
-    def rows(self, node: nodes.Node) -> Late:
-        number = self._identity(node)
+    def rows(self, node: Node) -> Late:
+        if self.expands(node):
+            return self._gather(node)
+        number = self.identity(node)
         if number not in self._done:
-            self._done[number] = self._compute(node)
+            self._done[number] = node.rows(self)
+            progress.tick()
         return self._done[number]
 
-    def _identity(self, node: nodes.Node) -> int:
+    def identity(self, node: Node) -> int:
         if node.key not in self._number_of:
-            if isinstance(node, nodes.Scan):
-                assert self._block is not None
-                what: tuple[str | int, ...] = ("scan", id(self._block.usable(node.used or frozenset())))
-            else:
-                # A top-k hands on all columns of its rows and breaks ties by them.
-                columns = node.names if isinstance(node, nodes.TopK) else ()
-                what = (node.own, *columns, *(self._identity(child) for child in node.inputs))
-            self._number_of[node.key] = self._numbers.setdefault(what, len(self._numbers))
+            self._number_of[node.key] = self._numbers.setdefault(node.identity(self), len(self._numbers))
         return self._number_of[node.key]
 
-    def frame(self, node: nodes.Node) -> pl.DataFrame:
-        if isinstance(node, nodes.Partial):
-            return self.rows(node).everything()
-        return self.rows(node).frame(node.names)
+    def frame(self, node: Node) -> pl.DataFrame:
+        return node.output(self.rows(node))
 
-    def _compute(self, node: nodes.Node) -> Late:
-        match node:
-            case nodes.Scan(used=used):
-                return self._scan(used or frozenset())
-            case nodes.Receive(edge):
-                return Late(self._received.frames[edge])
-            case nodes.Filter(child, predicates):
-                return self.rows(child).filter(predicates)
-            case nodes.WithColumns(child, expressions):
-                return self.rows(child).with_columns(expressions)
-            case nodes.Select(child, expressions, keep_position):
-                return select(self.rows(child), expressions, keep_position)
-            case nodes.Explode(child, column, carried):
-                return explode(self.rows(child), column, carried or ())
-            case nodes.Distinct(child, columns):
-                return Late(self.rows(child).frame(columns).unique(maintain_order=True))
-            case nodes.Pick(child, columns):
-                return Late(self.rows(child).frame(columns))
-            case nodes.Join(left, right, on, how):
-                return join(self.rows(left), self._build(right, on), how)
-            case nodes.Scalars(left, right):
-                return attach_scalars(self.rows(left), self.frame(right))
-            case nodes.Concat(first, second):
-                columns = node.names
-                sides = [self.rows(first).frame(columns), self.rows(second).frame(columns)]
-                # Integers of different width, such as a count and a sum, become the wider type.
-                return Late(pl.concat(sides, how="vertical_relaxed"))
-            case _:
-                return self._compute_wide(node)
+    # Slices.
 
-    def _compute_wide(self, node: nodes.Node) -> Late:
-        match node:
-            case nodes.Partial(child, keys, aggregates):
-                rows = self.rows(child)
-                if not keys:
-                    rows = rows.with_columns([pl.lit(0, dtype=pl.Int8).alias(ALL)])
-                columns = [
-                    *(keys or (ALL,)),
-                    *(name for each in aggregates.values() for name in each.columns),
-                ]
-                return Late(partial(rows.frame(columns), keys, aggregates))
-            case nodes.Final(child, keys, aggregates):
-                return Late(final(self.rows(child).everything(), keys, aggregates))
-            case nodes.TopK(child, k, by, per, ties):
-                return Late(top_k(self._carried(child), k, by, per, ties))
-            case nodes.Sort(child, by):
-                return Late(sort_rows(self.frame(child), by))
-        raise TypeError(f"{type(node).__name__} cannot be evaluated")
+    def expands(self, node: Node) -> bool:
+        if node.key not in self._expanding:
+            self._expanding[node.key] = node.expands(self)
+        return self._expanding[node.key]
 
-    def _carried(self, child: nodes.Node) -> pl.DataFrame:
-        """All columns a child gives, its rows' places too where it has them."""
-        rows = self.rows(child)
-        position = [POSITION] if rows.has_position else []
-        return rows.frame([*child.names, *position])
+    def pieces(self, node: Node) -> Iterator[Late]:
+        if not self.expands(node):
+            yield self.rows(node)
+            return
+        for piece in node.pieces(self):
+            progress.tick()
+            yield piece
 
-    def _scan(self, used: frozenset[str]) -> Late:
+    def _gather(self, node: Node) -> Late:
+        """All rows of an expanding node, for a step that needs them at once."""
+        if node.key not in self._gathered:
+            pieces = [(piece.frame(columns_of(node, piece)), piece.height) for piece in self.pieces(node)]
+            height = sum(height for _, height in pieces)
+            self._gathered[node.key] = Late(pl.concat([frame for frame, _ in pieces]), height=height)
+        return self._gathered[node.key]
+
+    def merged(self, child: Node, step: Step, merge: Callable[[pl.DataFrame], pl.DataFrame]) -> Late:
+        state: list[pl.DataFrame] = []
+        for rows in self.pieces(child):
+            state.append(step(rows))
+            if sum(frame.height for frame in state[1:]) > max(_WAITING_ROWS, state[0].height):
+                state = [merge(pl.concat(state))]
+        return Late(state[0] if len(state) == 1 else merge(pl.concat(state)))
+
+    # Inputs.
+
+    def scan(self, used: frozenset[str]) -> Late:
         assert self._block is not None
         rows = self._block.usable(used)
         height = self._block.height if rows is None else len(rows)
         return Late.of_source(self._block, rows, height, self._first_position)
 
-    def _build(self, node: nodes.Node, on: tuple[str, ...]) -> Build:
-        if isinstance(node, nodes.Receive):
-            return self._received.build(node.edge, on)
-        return Build(self.frame(node), on)
+    def scan_identity(self, used: frozenset[str]) -> tuple[str | int, ...]:
+        assert self._block is not None
+        return tuple(sorted(self._block.unreadable(used)))
+
+    def received(self, edge: int) -> pl.DataFrame:
+        return self._received.frames[edge]
+
+    def build(self, node: Node, on: tuple[str, ...], nulls_equal: bool = False) -> Build:
+        if isinstance(node, Receive):
+            return self._received.build(node.edge, on, nulls_equal)
+        key = (node.key, on, nulls_equal)
+        if key not in self._builds:
+            self._builds[key] = Build(self.frame(node), on, nulls_equal)
+        return self._builds[key]
 
 
 def outgoing(edge: Edge, frame: pl.DataFrame, partitions: int) -> list[pl.DataFrame]:
-    """What an edge carries of a frame, one for each partition of its reader (one in all unless by hash)."""
+    """Splits a frame into one per partition of the edge's reader (a single one unless the edge is hashed)."""
     return split(frame, edge.keys, partitions) if edge.spread == "hash" else [frame]
 
 
 def run_part(
     stage: Stage, received: Received, block: Block, first_position: int, partitions: int
 ) -> dict[int, list[pl.DataFrame]]:
-    """A source stage on one part: for each edge, its frames by partition."""
+    """Runs a source stage on one part. Returns, for each edge, its frames by partition."""
     evaluator = Evaluator(received, block, first_position)
     return {edge.number: outgoing(edge, evaluator.frame(edge.node), partitions) for edge in stage.sends}
 
 
 def run_fold(stage: Stage, received: Received, partitions: int) -> dict[int, list[pl.DataFrame]]:
-    """Any other stage on one complete partition."""
+    """Runs any other stage on one complete partition. Returns, for each edge, its frames by partition."""
     evaluator = Evaluator(received)
     return {edge.number: outgoing(edge, evaluator.frame(edge.node), partitions) for edge in stage.sends}
 
 
 def answer(result: Result, received: Received) -> pl.DataFrame:
-    """The rows of an answer, in order, in the types that the query declares."""
+    """The rows of a query result, in order, with the declared types."""
     frame = Evaluator(received).frame(result.node)
     return pl.DataFrame([output.shape(frame[name]).alias(name) for name, output in result.columns.items()])
 
 
 def condense(edge: Edge, frame: pl.DataFrame) -> pl.DataFrame:
-    """Less rows with the same meaning: merged partials, or the top k so far."""
-    match edge.merge:
-        case nodes.Final(_, keys, aggregates):
-            return merge(frame, keys, aggregates)
-        case nodes.TopK(_, k, by, per, ties):
-            return top_k(frame, k, by, per, ties)
-    return frame
+    """Combines received rows into fewer equivalent ones, if the edge says how."""
+    return frame if edge.merge is None else edge.merge.condense(frame)

@@ -1,6 +1,6 @@
-"""Fewer stages with the same outcome: passes over one table become one, folds whose rows stay put become one.
+"""Reduces the number of stages: merges passes over the same table, and fuses folds that need no shuffle.
 
-Two stages may be fused only if neither waits for the other by a third.
+Never changes a result. Two stages may be fused only if neither depends on the other through a third stage.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from cauce.plan.physical import Edge, Stage
 
 
 def merge_passes(stages: list[Stage]) -> list[Stage]:
-    """Passes over one table become one wherever neither needs the other's outcome."""
+    """Merges passes over the same table wherever neither depends on the other's output."""
     merged = list(stages)
-    # In the order of the stages: which passes can still be merged may depend on those merged before.
+    # Stages are visited in order: each merge may rule out later ones.
     for table in dict.fromkeys(stage.table.name for stage in stages if stage.table):
         passes = sorted((s for s in merged if s.table and s.table.name == table), key=lambda s: -s.level)
         kept: list[Stage] = []
@@ -40,14 +40,14 @@ def _reaches(stages: list[Stage], start: Stage, goal: Stage) -> bool:
 
 
 def in_order(stages: list[Stage]) -> list[Stage]:
-    """Every stage after those it reads from; otherwise as they were planned."""
+    """Topological order: every stage after those it reads from, otherwise in planned order."""
     waiting = sorted(stages, key=lambda stage: (stage.result is not None, stage.level))
     done: list[Stage] = []
     sent: set[int] = set()
     while waiting:
         ready = next((stage for stage in waiting if set(stage.receives) <= sent), None)
         if ready is None:
-            raise PlanError("the stages wait for one another in a circle")
+            raise PlanError("the stages depend on one another in a cycle")
         waiting.remove(ready)
         done.append(ready)
         sent |= {edge.number for edge in ready.sends}
@@ -55,7 +55,7 @@ def in_order(stages: list[Stage]) -> list[Stage]:
 
 
 def fuse_folds(stages: list[Stage]) -> list[Stage]:
-    """Where an edge only hands rows to the partition they are in already, its reader computes them itself."""
+    """Removes edges that keep every row in its partition: the reading stage computes those rows itself."""
     changed = True
     while changed:
         changed = False
@@ -72,7 +72,7 @@ def fuse_folds(stages: list[Stage]) -> list[Stage]:
 
 
 def _fused_over(stages: list[Stage], sender: Stage, edge: Edge) -> list[Stage] | None:
-    """The stages with this edge gone, and with it all others between the same two, if they can go."""
+    """The stages without this edge and all others between the same two stages; None if it cannot be removed."""
     reader = next((stage for stage in stages if edge.number in stage.receives), None)
     if reader is None:
         return None
@@ -82,7 +82,7 @@ def _fused_over(stages: list[Stage], sender: Stage, edge: Edge) -> list[Stage] |
     others = [stage for stage in stages if stage is not sender and stage is not reader]
     by_third = any(_feeds(sender, each) and _reaches(stages, each, reader) for each in others)
     kept = tuple(each for each in sender.sends if each not in between)
-    # An answer sends nothing on: what others read too stays in a stage of its own.
+    # An answer stage has no output edges, so a sender with other readers keeps its own stage.
     if sender.partitions != reader.partitions or by_third or (kept and reader.result):
         return None
     received = tuple(replace(each, node=_without(each.node, between)) for each in reader.sends)
@@ -101,7 +101,7 @@ def _feeds(sender: Stage, reader: Stage) -> bool:
 
 
 def _without(node: Node, edges: Sequence[Edge]) -> Node:
-    """The node with what the edges carried in the place of its arrival."""
+    """The node with each `Receive` of these edges replaced by the edge's own node."""
     if isinstance(node, Receive):
         return next((edge.node for edge in edges if node.edge == edge.number), node)
     changed = {

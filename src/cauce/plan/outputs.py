@@ -11,10 +11,10 @@ from functools import cached_property
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.plan.arguments import whole_number
+from cauce.plan.checks.arguments import checked, instance, whole_number
 
 DIGITS = 38
-"""Of an exact number. A value of an answer that needs more is null."""
+"""Maximum digits of an exact number. An output value that needs more is null."""
 
 _WIDE = Context(prec=420)
 """Enough for the digits of the largest float and all decimals of an output."""
@@ -22,12 +22,12 @@ _WIDE = Context(prec=420)
 
 @dataclass(frozen=True)
 class Output:
-    """A column of an answer as it is: text, integers, dates."""
+    """A column written unchanged: text, integers, dates."""
 
     dtype: pl.DataType
 
     def shape(self, values: pl.Series) -> pl.Series:
-        # Integers of 128 bits have some values of more than 38 digits.
+        # Some 128-bit integers have more than 38 digits.
         return values.cast(self.dtype, strict=values.dtype != pl.Int128)
 
     def text(self, values: pl.Series) -> pl.Series:
@@ -55,36 +55,36 @@ class ListOutput(Output):
 
 
 @dataclass(frozen=True)
-class PlacesOutput(Output):
-    """An exact number with a fixed number of decimals, rounded half-even; `scaled` ones come as whole counts
-    of the last decimal (cents)."""
+class DecimalOutput(Output):
+    """An exact number with a fixed number of decimals, rounded half-even. If `unscaled`, the input values are
+    integers in units of the last decimal (cents)."""
 
     dtype: pl.DataType = field(default_factory=lambda: pl.Decimal(38, 2))
-    places: int = 2
-    scaled: bool = False
+    scale: int = 2
+    unscaled: bool = False
 
     def shape(self, values: pl.Series) -> pl.Series:
         return pl.Series(values.name, map(self._fitted, values), dtype=self.dtype)
 
     def _fitted(self, value: PyDecimal | float | None) -> PyDecimal | None:
-        """The value with its decimals; null where it is no number or needs more than 38 digits."""
+        """The value rounded to its decimals; null if it is not a finite number or needs more than 38 digits."""
         if value is None or not math.isfinite(value):
             return None
         exact = PyDecimal(value)
-        if self.scaled:
-            made = exact.scaleb(-self.places, _WIDE)
+        if self.unscaled:
+            made = exact.scaleb(-self.scale, _WIDE)
         else:
-            made = exact.quantize(PyDecimal(1).scaleb(-self.places), ROUND_HALF_EVEN, _WIDE)
+            made = exact.quantize(PyDecimal(1).scaleb(-self.scale), ROUND_HALF_EVEN, _WIDE)
         return made if made.copy_abs() < self._limit else None
 
     @cached_property
     def _limit(self) -> PyDecimal:
-        return PyDecimal(10).scaleb(DIGITS - self.places - 1)
+        return PyDecimal(10).scaleb(DIGITS - self.scale - 1)
 
 
 @dataclass(frozen=True)
-class PlainOutput(Output):
-    """An exact number without needless zeros."""
+class ShortestDecimalOutput(Output):
+    """An exact number without trailing zeros."""
 
     dtype: pl.DataType = field(default_factory=lambda: pl.Decimal(38, 18))
 
@@ -101,22 +101,23 @@ class PlainOutput(Output):
 
 @dataclass(frozen=True)
 class TimestampOutput(Output):
-    """Prints ISO 8601 as JSON does: with a fraction of six digits unless it is zero, and with `Z` if it is in UTC."""
+    """Prints ISO 8601, as JSON does: six fractional digits unless they are zero, and `Z` if it is in UTC."""
 
     dtype: pl.DataType = field(default_factory=lambda: pl.Datetime("us"))
 
     def shape(self, values: pl.Series) -> pl.Series:
-        """Times without a zone are never taken for moments, nor moments for times: a cast would do so silently."""
+        """Rejects times without a zone declared as TIMESTAMPTZ, and times with one declared as TIMESTAMP: a cast would
+        mix them silently."""
         if isinstance(values.dtype, pl.Datetime):
             given, wanted = values.dtype.time_zone, self._zone
             if given is not None and wanted is None:
                 raise PlanError(
-                    f"column {values.name} has moments ({given}): show it as MOMENT, or make times of it with "
+                    f"column {values.name} has times in a zone ({given}): declare it as TIMESTAMPTZ, or drop it with "
                     ".dt.convert_time_zone(zone).dt.replace_time_zone(None)"
                 )
             if given is None and wanted is not None:
                 raise PlanError(
-                    f"column {values.name} has times without a zone: show it as TIMESTAMP, or make moments of it with "
+                    f"column {values.name} has times without a zone: declare it as TIMESTAMP, or add the zone with "
                     ".dt.replace_time_zone(zone)"
                 )
         return values.cast(self.dtype)
@@ -134,31 +135,67 @@ class TimestampOutput(Output):
 TEXT = Output(pl.String())
 INTEGER = Output(pl.Int64())
 WIDE_INTEGER = Output(pl.Decimal(38, 0))
-"""What INTEGER becomes for a column that may exceed 64 bits, such as a sum."""
+"""Replaces INTEGER for a column that may exceed 64 bits, such as a sum."""
 DATE = Output(pl.Date())
 BOOLEAN = Output(pl.Boolean())
 TIMESTAMP = TimestampOutput()
-MOMENT = TimestampOutput(pl.Datetime("us", "UTC"))
+TIMESTAMPTZ = TimestampOutput(pl.Datetime("us", "UTC"))
 FLOAT = FloatOutput()
-TEXTS = ListOutput()
-PLAIN = PlainOutput()
+TEXT_LIST = ListOutput()
+DECIMAL = ShortestDecimalOutput()
 
 
-def places(n: int) -> PlacesOutput:
-    """An exact number printed with n decimals."""
-    whole_number("places: its number of decimals", n, 0, DIGITS - 1)
-    return PlacesOutput(pl.Decimal(38, n), n)
+@checked
+def decimal(scale: int, *, unscaled: bool = False) -> DecimalOutput:
+    """An exact number printed with `scale` decimals, rounded half-even. With `unscaled`, the column holds integers in
+    units of the last decimal, such as cents.
+
+    >>> @dataset.query(customer=TEXT, paid=decimal(2), fare=decimal(2, unscaled=True))
+    """
+    whole_number("decimal: its scale", scale, 0, DIGITS - 1)
+    instance("decimal: unscaled", unscaled, bool, "True or False")
+    return DecimalOutput(pl.Decimal(38, scale), scale, unscaled)
 
 
-def scaled(n: int) -> PlacesOutput:
-    """A whole count of 10**-n (cents for n = 2) printed with n decimals."""
-    whole_number("scaled: its number of decimals", n, 0, DIGITS - 1)
-    return PlacesOutput(pl.Decimal(38, n), n, scaled=True)
+_SCALED, _UNSCALED = "places", "scaled"
+"""These names, and those below, are in the manifests of stored jobs: they never change."""
+
+_NAMED: dict[str, Output] = {
+    "text": TEXT,
+    "integer": INTEGER,
+    "wide-integer": WIDE_INTEGER,
+    "date": DATE,
+    "boolean": BOOLEAN,
+    "timestamp": TIMESTAMP,
+    "moment": TIMESTAMPTZ,
+    "float": FLOAT,
+    "texts": TEXT_LIST,
+    "plain": DECIMAL,
+}
+
+
+def output_name(output: Output) -> str:
+    """A stable name of an output: `output_named` maps it back in every version of Cauce and of Polars."""
+    if isinstance(output, DecimalOutput):
+        return f"{_UNSCALED if output.unscaled else _SCALED}-{output.scale}"
+    found = next((name for name, each in _NAMED.items() if each == output), None)
+    if found is None:
+        raise PlanError(f"{output!r} is not an output; expected an output such as TEXT or decimal(2)")
+    return found
+
+
+def output_named(name: str) -> Output:
+    kind, _, scale = name.rpartition("-")
+    if kind in (_SCALED, _UNSCALED) and scale.isdecimal():
+        return decimal(int(scale), unscaled=kind == _UNSCALED)
+    if name not in _NAMED:
+        raise PlanError(f"unknown output {name}")
+    return _NAMED[name]
 
 
 def narrow_integers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Whole decimals as 64-bit integers in every column whose values all fit: what a Python program expects of a count
-    or a sum. A column with a larger value keeps its type."""
+    """Casts integer-valued decimal columns to 64-bit integers, the type that Python programs expect of a count or a
+    sum. A column with a larger value keeps its type."""
     narrowed = []
     for name, dtype in frame.schema.items():
         if dtype == pl.Decimal(DIGITS, 0):

@@ -1,7 +1,7 @@
-"""The planned form of a job: stages, the edges between them, and what each stage sends.
+"""The physical plan of a job: its stages and the edges between them.
 
-A source stage runs once for each part of its table; any other stage runs once for each partition, when all that
-it receives is complete.
+A source stage runs once per part of its table. Any other stage runs once per partition, when all its input edges
+are complete.
 """
 
 from __future__ import annotations
@@ -9,33 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
-from cauce.plan.nodes import Final, Node, Receive, Scan, TopK
+from cauce.plan.nodes import Mergeable, Node, Receive, Scan, Spread
 from cauce.plan.outputs import Output
 from cauce.scan.tables import TableSpec
-
-Spread = Literal["hash", "gather", "broadcast", "ordered"]
-"""How an edge hands rows out: by key, to one reader, to every reader whole, to one reader in input order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """`merge` says how what arrived may be condensed: as partials of a group-by, as a top-k, or not at all.
-    `stays` is true where every row already is in the partition that the edge would send it to."""
+    """`merge` is the step that combines received rows as they arrive (None: they are kept as they are).
+    `stays` is true if every row is already in the partition that the edge would send it to."""
 
     number: int
     spread: Spread
     keys: tuple[str, ...]
     node: Node
-    merge: Final | TopK | None = None
+    merge: Mergeable | None = None
     stays: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """`level` orders the passes over a table; `partitions` is 0 for a source stage, which runs by parts.
-    `report_rejects` are the columns whose unreadable cells it reports, beside broken records (None: nothing)."""
+    """`level` orders the passes over a table; `partitions` is 0 for a source stage, which runs per part.
+    `report_rejects` are the columns whose unreadable cells it reports, besides malformed records (None: no report)."""
 
     name: str
     table: TableSpec | None
@@ -69,7 +65,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The end of a query: its rows in their order, cut to the columns of the answer."""
+    """The final step of a query: its sorted rows, projected to the output columns."""
 
     query: str
     node: Node
@@ -97,7 +93,7 @@ class Plan:
         return {stage.result.query: stage.result for stage in self.stages if stage.result}
 
     def used_columns(self, table: str) -> frozenset[str]:
-        """Columns of a table that some query uses (its required ones apart)."""
+        """Columns of a table that some query uses, not counting the table's required columns."""
         of_table = [stage for stage in self.stages if stage.table is not None and stage.table.name == table]
         return frozenset[str]().union(*(stage.read_columns for stage in of_table))
 

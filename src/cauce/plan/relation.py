@@ -1,4 +1,4 @@
-"""The words in which a query is declared: relations, and the aggregates of a group-by.
+"""Relations, the API in which queries are declared.
 
 Every method returns a new relation and computes nothing. Expressions are Polars expressions.
 """
@@ -6,35 +6,24 @@ Every method returns a new relation and computes nothing. Expressions are Polars
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import polars as pl
 
 from cauce.errors import PlanError, did_you_mean
-from cauce.operators.aggregate import (
-    Aggregate,
-    Collect,
-    Count,
-    CountDistinct,
-    First,
-    Max,
-    Mean,
-    Min,
-    Mode,
-    ModeCount,
-    Quantile,
-    Sum,
-)
-from cauce.operators.join import How
-from cauce.operators.order import POSITION, Ratio, SortKey, desc, sort_keys
+from cauce.operators.aggregates import Aggregate
+from cauce.operators.order import POSITION, Ratio, SortKey, sort_keys
 from cauce.operators.top_k import Ties
+from cauce.operators.windows import Frame, WindowFunction
 from cauce.plan import nodes
-from cauce.plan.arguments import checked, column_name, instance, listed, one_of, shown_value, text
-from cauce.plan.arguments import whole_number as check_whole_number
-from cauce.plan.mistakes import GROUPED_HINTS, RELATION_HINTS, remember_place, unknown_method
-from cauce.plan.table_arguments import check_columns, check_name, check_reading, patterns_of
-from cauce.scan.kinds import Kind
+from cauce.plan.aggregation import Groups
+from cauce.plan.checks.arguments import checked, column_name, instance, listed, one_of, shown_value
+from cauce.plan.checks.arguments import whole_number as check_whole_number
+from cauce.plan.checks.mistakes import GROUPED_HINTS, RELATION_HINTS, remember_place, unknown_method
+from cauce.plan.checks.table_arguments import check_columns, check_name, check_reading, patterns_of
+from cauce.plan.joins import How, JoinOptions, join
+from cauce.plan.set_operations import Operation, set_operation
+from cauce.scan.cells.kinds import Kind
 from cauce.scan.tables import Column, TableSpec
 
 IntoExpr = str | pl.Expr
@@ -42,7 +31,7 @@ By = str | Ratio | SortKey
 
 
 def _expressions(positional: Sequence[IntoExpr], named: Mapping[str, object]) -> tuple[pl.Expr, ...]:
-    """A text names a column, as in Polars; other values are literals."""
+    """Converts arguments to expressions: a text names a column, as in Polars; other values are literals."""
     return (
         *(_expression(each) for each in positional),
         *(_expression(each).alias(name) for name, each in named.items()),
@@ -56,7 +45,7 @@ def _expression(value: object) -> pl.Expr:
 
 
 def _check_expressions(method: str, expressions: Sequence[pl.Expr]) -> None:
-    """Names must be different, and each expression must look at one row at a time."""
+    """Raises PlanError if two expressions have the same name, or if one depends on more than one row."""
     names = [each.meta.output_name(raise_if_undetermined=False) for each in expressions]
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
@@ -78,7 +67,7 @@ def _check_predicates(predicates: Sequence[object]) -> None:
 
 
 def _check_row_by_row(expressions: Sequence[pl.Expr]) -> None:
-    """An expression sees a part of the rows at a time: one that looks beyond its row would depend on the cut."""
+    """Expressions run on batches: one that reads other rows would depend on the batch boundaries."""
     for each in expressions:
         if not _is_row_by_row(each):
             raise PlanError(
@@ -91,7 +80,7 @@ def _is_row_by_row(expression: pl.Expr) -> bool:
     try:
         looks_beyond = meta.is_scalar() or not meta.is_row_separable()
     except pl.exceptions.PolarsError:
-        # A function in Python, or one on the elements of a list: only its author can know.
+        # A Python function, or one on the elements of a list: only its author knows.
         looks_beyond = False
     if looks_beyond and (meta.root_names() or str(expression) == "len()"):
         return False
@@ -99,7 +88,7 @@ def _is_row_by_row(expression: pl.Expr) -> bool:
 
 
 class Relation:
-    """A bag of rows with named columns."""
+    """An unordered multiset of rows with named columns."""
 
     def __init__(self, node: nodes.Node) -> None:
         self.node = node
@@ -115,11 +104,15 @@ class Relation:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of its columns, in order."""
         return self.node.names
 
     @checked
     def filter(self, *predicates: pl.Expr) -> Relation:
-        """Rows for which every predicate is true. They are tried in turn: put the cheap ones first."""
+        """Rows for which every predicate is true. Predicates run in the given order: put cheap ones first.
+
+        >>> orders.filter(pl.col("paid") > 10, pl.col("city") == "Lima")
+        """
         _check_predicates(predicates)
         self._check(name for each in predicates for name in each.meta.root_names())
         _check_row_by_row(predicates)
@@ -127,6 +120,10 @@ class Relation:
 
     @checked
     def with_columns(self, **named: Any) -> Relation:
+        """Adds columns, or replaces those of the same name.
+
+        >>> orders.with_columns(total=pl.col("price") * pl.col("quantity"))
+        """
         expressions = _expressions((), named)
         self._check(name for each in expressions for name in each.meta.root_names())
         _check_expressions("with_columns", expressions)
@@ -134,6 +131,10 @@ class Relation:
 
     @checked
     def select(self, *columns: IntoExpr, **named: Any) -> Relation:
+        """Only these columns, given by name or as expressions; keywords rename.
+
+        >>> orders.select("order_id", customer="customer_id", cents=pl.col("paid") * 100)
+        """
         for each in columns:
             instance("select: a column", each, (str, pl.Expr), 'a name or an expression, such as "n" or pl.col("n")')
         expressions = _expressions(columns, named)
@@ -145,7 +146,10 @@ class Relation:
 
     @checked
     def explode(self, column: str) -> Relation:
-        """One row for each element of a list; none for an empty or missing list."""
+        """One row for each element of a list; none for an empty or missing list.
+
+        >>> books.explode("authors").group_by("authors").agg(books=agg.count())
+        """
         self._check_names("explode", [column])
         return Relation(nodes.Explode(self.node, column))
 
@@ -153,68 +157,122 @@ class Relation:
     def join(
         self,
         other: Relation,
-        on: str | Sequence[str],
+        on: str | Sequence[str] = (),
         how: How = "inner",
         strategy: nodes.Strategy | None = None,
+        *,
+        where: pl.Expr | Sequence[pl.Expr] = (),
+        nulls_equal: bool = False,
     ) -> Relation:
-        """Rows with their partners in `other`; null keys have none.
+        """Joins with `other` on equal keys; null keys match nothing, unless `nulls_equal`.
 
-        With strategy "broadcast" the other side goes whole to every worker; with "partition" both sides are
-        sent where their key belongs. Left open, a side made of small tables, of a top_k or of a global
-        aggregate is broadcast.
+        `how` is inner, left, right, full, semi, anti or cross. `where` are further conditions on a pair of rows, as in
+        SQL's `ON a = b AND x < y`: an outer join keeps rows without a match. Without `on`, every pair is compared, and
+        the other side should be small.
+
+        With strategy "broadcast" every worker receives the whole other side; with "partition" both sides are
+        partitioned by key. By default, a side derived from small tables, a top_k or a global aggregate is
+        broadcast.
+
+        >>> orders.join(stores, on="store_id", how="left")
+        >>> orders.join(prices, on="item", where=pl.col("day") >= pl.col("valid_from"))
         """
         instance("join: the other side", other, Relation, 'a relation, as in join(other, on="key")')
-        one_of("how", how, get_args(How), _NO_SUCH_JOIN if how in ("full", "outer", "right", "cross") else "")
+        one_of("how", how, get_args(How), '; write how="full"' if str(how) == "outer" else "")
         if strategy is not None:
             one_of("strategy", strategy, get_args(nodes.Strategy))
-        keys = _names("join: on", on)
-        if not keys:
+        instance("join: nulls_equal", nulls_equal, bool, "True or False")
+        keys, conditions = _names("join: on", on), _conditions("join: where", where)
+        self._check_join(other, keys, how, conditions)
+        return Relation(join(self.node, other.node, JoinOptions(keys, how, strategy, conditions, nulls_equal)))
+
+    def _check_join(self, other: Relation, keys: tuple[str, ...], how: How, conditions: tuple[pl.Expr, ...]) -> None:
+        if how == "cross" and (keys or conditions):
+            raise PlanError('a cross join has no keys and conditions; write how="inner"')
+        if how != "cross" and not keys and not conditions:
             raise PlanError('join: on needs a column, such as on="key"')
         self._check_names("join: on", keys)
         other._check_names("join: on", keys, "on the other side")
         clash = (set(self.columns) & set(other.columns)) - set(keys)
-        if clash and how not in ("semi", "anti"):
-            raise PlanError(f"both sides of a join on {', '.join(keys)} have {_list(clash)}: rename one of them")
-        chosen = strategy or ("broadcast" if _is_small(other.node) else "partition")
-        return Relation(nodes.Join(self.node, other.node, keys, how, chosen))
+        if clash and (how not in ("semi", "anti") or conditions):
+            on = f" on {', '.join(keys)}" if keys else ""
+            raise PlanError(f"both sides of a join{on} have {_list(clash)}: rename one of them")
+        read = [name for each in conditions for name in each.meta.root_names()]
+        Relation._check_in(read, (*self.columns, *other.columns), "on either side")
+        _check_row_by_row(conditions)
 
     @checked
-    def with_scalars(self, scalars: Relation) -> Relation:
-        """Every row beside the one row of a global aggregate (`relation.agg(...)`)."""
+    def with_scalars(self, scalars: Relation, *, optional: bool = False) -> Relation:
+        """Adds the columns of a relation of one row, such as a global aggregate, to every row.
+
+        With `optional`, as for a scalar subquery of SQL: the row may be missing, and its columns are null then; more
+        than one row is an error when the job runs.
+
+        >>> orders.with_scalars(orders.agg(mean=agg.mean("paid"))).filter(pl.col("paid") > pl.col("mean"))
+        """
         instance(
-            "with_scalars: its argument", scalars, Relation, "a relation of one row, such as orders.agg(n=count())"
+            "with_scalars: its argument", scalars, Relation, "a relation of one row, such as orders.agg(n=agg.count())"
         )
-        if not _is_one_row(scalars.node):
-            raise PlanError("with_scalars needs a relation of one row: the outcome of agg(...) without group_by")
+        instance("with_scalars: optional", optional, bool, "True or False")
+        one_row = scalars.node.is_one_row
+        if not one_row and not optional:
+            raise PlanError("with_scalars needs a relation of one row: the result of agg(...) without group_by")
         clash = set(self.columns) & set(scalars.columns)
         if clash:
             raise PlanError(f"a scalar has the name of a column: {_list(clash)}")
-        return Relation(nodes.Scalars(self.node, scalars.node))
+        # Two rows suffice to find that there is more than one.
+        row = scalars.node if one_row else nodes.TopK(scalars.node, 2, (), (), "cut")
+        return Relation(nodes.Scalars(self.node, row, optional and not one_row))
 
     @checked
-    def group_by(self, *keys: str) -> Grouped:
+    def group_by(self, *keys: str, nulls: bool = False) -> Grouped:
+        """Groups of rows with equal keys. Rows with a null key are dropped; with `nulls`, null is a key like any
+        other, as in SQL.
+
+        >>> orders.group_by("customer").agg(orders=agg.count(), spent=agg.sum("paid"))
+        """
+        instance("group_by: nulls", nulls, bool, "True or False")
         if not keys:
-            raise PlanError("group_by needs a column; for one row of all rows write agg(n=count()) alone")
+            raise PlanError("group_by needs a column; for one row of all rows write agg(n=agg.count()) alone")
         self._check_names("group_by", keys)
-        return Grouped(self, keys)
+        return Grouped(self, keys, nulls)
 
     @checked
     def agg(self, **aggregates: Aggregate) -> Relation:
-        """One row for all rows."""
+        """One row for all rows.
+
+        >>> orders.agg(orders=agg.count(), spent=agg.sum("paid"))
+        """
         if not aggregates:
-            raise PlanError("agg needs an aggregate, such as agg(n=count())")
+            raise PlanError("agg needs an aggregate, such as agg(n=agg.count())")
         return Grouped(self, ()).agg(**aggregates)
 
     @checked
-    def distinct(self, *columns: str) -> Relation:
-        """The different rows of these columns (of all, if none is named), leaving out nulls."""
+    def distinct(self, *columns: str, nulls: bool = False) -> Relation:
+        """The distinct rows of these columns (default: all), without rows that have nulls in them. With `nulls`, null
+        is a value like any other, as in SQL.
+
+        >>> orders.distinct("customer", "city")
+        """
+        instance("distinct: nulls", nulls, bool, "True or False")
         self._check_names("distinct", columns)
-        return Grouped(self, columns or self.columns).agg()
+        return Grouped(self, columns or self.columns, nulls).agg()
 
     @checked
-    def top_k(self, k: int, by: By | Sequence[By], per: str | Sequence[str] = (), ties: Ties = "cut") -> Relation:
-        """The first k rows in the order of `by`, of each key `per` if given; with ties="all" those tied with
-        the k-th too."""
+    def top_k(
+        self,
+        k: int,
+        by: By | Sequence[By],
+        per: str | Sequence[str] = (),
+        ties: Ties = "cut",
+        *,
+        nulls: bool = False,
+    ) -> Relation:
+        """The first k rows in the order of `by`, per value of `per` if given. With ties="all", also the rows tied
+        with the k-th. Rows with a null in `per` are dropped, unless `nulls`.
+
+        >>> orders.top_k(3, by=desc("paid"), per="city")
+        """
         check_whole_number("top_k: k", k, 1)
         one_of("ties", ties, get_args(Ties))
         keys = self._sort_keys("top_k: by", by)
@@ -222,25 +280,115 @@ class Relation:
             raise PlanError('top_k: by needs a column, such as by=desc("n")')
         groups = _names("top_k: per", per)
         self._check_names("top_k: per", groups)
-        return Relation(nodes.TopK(self.node, k, keys, groups, ties))
+        instance("top_k: nulls", nulls, bool, "True or False")
+        return Relation(nodes.TopK(self.node, k, keys, groups, ties, nulls))
+
+    @checked
+    def window(
+        self,
+        *,
+        partition_by: str | Sequence[str] = (),
+        order_by: By | Sequence[By] = (),
+        frame: Frame | None = None,
+        **functions: WindowFunction,
+    ) -> Relation:
+        """Adds columns of window functions: values computed from the rows with the same partition keys, in the given
+        order. Null is a key like any other. The default frame is that of SQL: up to the current row and its ties, or
+        the whole partition without an order.
+
+        >>> sales.window(partition_by="shop", order_by="day", n=window.row_number(), total=window.sum("paid"))
+        """
+        keys = _names("window: partition_by", partition_by)
+        self._check_names("window: partition_by", keys)
+        order = self._sort_keys("window: order_by", order_by)
+        if frame is not None:
+            instance("window: frame", frame, Frame, "window.rows(...) or window.range(...)")
+            _check_frame(frame, order)
+        self._check_functions(functions)
+        return Relation(nodes.Window(self.node, keys, order, frame, functions))
+
+    def _check_functions(self, functions: Mapping[str, object]) -> None:
+        if not functions:
+            raise PlanError("window needs a function, such as n=window.row_number()")
+        for name, each in functions.items():
+            example = f"a window function, such as {name}=window.row_number()"
+            instance(f"window: {name}", each, WindowFunction, example)
+            if name in self.columns:
+                raise PlanError(f"window: {name} is a column already; give the function another name")
+            assert isinstance(each, WindowFunction)
+            self._check(each.columns)
+
+    @checked
+    def limit(self, n: int | None, by: By | Sequence[By] = (), *, offset: int = 0) -> Relation:
+        """The first n rows after `offset` in the order of `by` (None: all), as SQL's LIMIT and OFFSET. Ties are
+        ordered by the remaining columns, so that the rows are always the same.
+
+        >>> orders.limit(10, by=desc("paid"), offset=20)
+        """
+        if n is not None:
+            check_whole_number("limit: n", n, 0)
+        check_whole_number("limit: offset", offset, 0)
+        keys = self._sort_keys("limit: by", by)
+        first = self.node if n is None else nodes.TopK(self.node, n + offset, keys, (), "cut")
+        return Relation(nodes.Limit(first, keys, offset, n) if offset else first)
 
     @checked
     def concat(self, other: Relation) -> Relation:
-        instance("concat: its argument", other, Relation, "a relation")
+        """The rows of both relations, which must have the same columns in the same order: SQL's UNION ALL.
+
+        >>> online.concat(in_store)
+        """
+        return self._combine("concat", other, "union", False)
+
+    @checked
+    def union(self, other: Relation, *, distinct: bool = True) -> Relation:
+        """The distinct rows of both relations; null is a value like any other.
+
+        >>> online.select("customer").union(in_store.select("customer"))
+        """
+        return self._combine("union", other, "union", distinct)
+
+    @checked
+    def intersect(self, other: Relation, *, distinct: bool = True) -> Relation:
+        """The distinct rows that are in both relations. Without `distinct`, each as often as in the relation that has
+        fewer of it: SQL's INTERSECT ALL.
+
+        >>> online.select("customer").intersect(in_store.select("customer"))
+        """
+        return self._combine("intersect", other, "intersect", distinct)
+
+    @checked
+    def difference(self, other: Relation, *, distinct: bool = True) -> Relation:
+        """The distinct rows that are not in the other relation: SQL's EXCEPT. Without `distinct`, each row of the
+        other relation removes one equal row: EXCEPT ALL.
+
+        >>> online.select("customer").difference(in_store.select("customer"))
+        """
+        return self._combine("difference", other, "difference", distinct)
+
+    def _combine(self, method: str, other: Relation, operation: Operation, distinct: bool) -> Relation:
+        instance(f"{method}: its argument", other, Relation, "a relation")
+        instance(f"{method}: distinct", distinct, bool, "True or False")
         if self.columns != other.columns:
-            raise PlanError(f"concat needs equal columns, not {_list(self.columns)} and {_list(other.columns)}")
-        return Relation(nodes.Concat(self.node, other.node))
+            raise PlanError(f"{method} needs equal columns, not {_list(self.columns)} and {_list(other.columns)}")
+        return Relation(set_operation(self.node, other.node, operation, distinct))
 
     @checked
     def sort(self, *by: By) -> Relation:
-        """The order in which a query's answer is written. Nothing may follow it."""
+        """Sets the order of the query's result. Must be the last step.
+
+        >>> orders.sort(desc("paid"), "order_id")
+        """
         if not by:
             raise PlanError('sort needs a column, such as sort("n") or sort(desc("n"))')
         return Relation(nodes.Sort(self.node, self._sort_keys("sort", by)))
 
     @checked
     def in_input_order(self) -> Relation:
-        """Write the answer in the order of the input, page by page while the input still comes in."""
+        """Writes the result in input order, page by page while input still arrives.
+
+        >>> orders.filter(pl.col("paid") > 100).in_input_order()
+        """
         return self.sort(POSITION)
 
     def _sort_keys(self, method: str, by: object) -> tuple[SortKey, ...]:
@@ -262,11 +410,15 @@ class Relation:
             raise PlanError(f"{method} names {listed(twice)} twice")
 
     def _check(self, names: Any, where: str = "here") -> None:
-        unknown = [name for name in dict.fromkeys(names) if name not in self.columns and name != POSITION]
+        self._check_in(names, self.columns, where)
+
+    @staticmethod
+    def _check_in(names: Any, columns: Sequence[str], where: str) -> None:
+        unknown = [name for name in dict.fromkeys(names) if name not in columns and name != POSITION]
         if unknown:
-            hint = did_you_mean(unknown[0], self.columns)
-            there = "there are" if where == "here" else "it has"
-            raise PlanError(f"no column {_list(unknown)} {where}; {there} {_list(self.columns)}{hint}")
+            hint = did_you_mean(unknown[0], columns)
+            there = "it has" if where == "on the other side" else "there are"
+            raise PlanError(f"no column {_list(unknown)} {where}; {there} {_list(columns)}{hint}")
 
 
 class Table(Relation):
@@ -302,11 +454,22 @@ class Table(Relation):
         self.spec = TableSpec(name, patterns, made, needed, delimiter, null, small)
         super().__init__(nodes.Scan(self.spec))
 
+    @classmethod
+    def of_spec(cls, spec: TableSpec) -> Table:
+        """A table that is described already, by a schema."""
+        table = cls.__new__(cls)
+        table.spec = spec
+        Relation.__init__(table, nodes.Scan(spec))
+        return table
+
 
 class Grouped:
-    def __init__(self, relation: Relation, keys: Sequence[str]) -> None:
+    """The groups of a relation; `agg` computes one row of each."""
+
+    def __init__(self, relation: Relation, keys: Sequence[str], nulls: bool = False) -> None:
         self._relation = relation
         self._keys = tuple(keys)
+        self._nulls = nulls
 
     if not TYPE_CHECKING:
 
@@ -315,25 +478,15 @@ class Grouped:
 
     @checked
     def agg(self, **aggregates: Aggregate) -> Relation:
+        """One row per group: its keys and the named aggregates.
+
+        >>> orders.group_by("customer").agg(orders=agg.count(), spent=agg.sum("paid"))
+        """
         self._check_aggregates(aggregates)
+        _check_row_by_row([each for aggregate in aggregates.values() for each in aggregate.predicates])
         self._relation._check(name for each in aggregates.values() for name in each.columns)
-        simple = {name: each for name, each in aggregates.items() if not isinstance(each, _BY_VALUE)}
-        base = Relation(nodes.GroupBy(self._relation.node, self._keys, simple))
-        if len(simple) == len(aggregates):
-            return base
-        # Without keys and plain aggregates the base would be one row without columns, which no frame can have.
-        sides = [base] if simple or self._keys else []
-        for column in dict.fromkeys(each.column for each in aggregates.values() if isinstance(each, _BY_VALUE)):
-            wanted = {
-                name: each for name, each in aggregates.items() if isinstance(each, _BY_VALUE) and each.column == column
-            }
-            sides.append(self._by_value(column, wanted))
-        counts = {
-            name: pl.col(name).fill_null(0)
-            for name, each in aggregates.items()
-            if isinstance(each, CountDistinct | ModeCount)
-        }
-        return reduce(self._beside, sides).with_columns(**counts).select(*self._keys, *aggregates)
+        groups = Groups(self._relation.node, self._keys, self._nulls)
+        return Relation(groups.aggregate(aggregates))
 
     def _check_aggregates(self, aggregates: Mapping[str, object]) -> None:
         for name, each in aggregates.items():
@@ -342,74 +495,38 @@ class Grouped:
             if not isinstance(each, Aggregate):
                 raise PlanError(f"agg: {name}={shown_value(each)} is not an aggregate; {_aggregate_hint(name, each)}")
 
-    def _by_value(self, column: str, wanted: Mapping[str, Aggregate]) -> Relation:
-        """Aggregates that need every different value: first a count of each, then of those what is asked."""
-        source = self._relation.with_columns(**{_VALUE: pl.col(column)})
-        counted = nodes.GroupBy(source.node, (*self._keys, _VALUE), {_TIMES: Count()}, self._keys)
-        sides: list[Relation] = []
-        distinct = {name: Count() for name, each in wanted.items() if isinstance(each, CountDistinct)}
-        if distinct:
-            sides.append(Relation(nodes.GroupBy(counted, self._keys, distinct)))
-        modes: dict[str, Aggregate] = {
-            name: Collect(_VALUE) if isinstance(each, Mode) else Max(_TIMES)
-            for name, each in wanted.items()
-            if not isinstance(each, CountDistinct)
-        }
-        if modes:
-            top = nodes.TopK(counted, 1, (desc(_TIMES),), self._keys, "all")
-            sides.append(Relation(nodes.GroupBy(top, self._keys, modes)))
-        return reduce(self._beside, sides)
-
-    def _beside(self, left: Relation, right: Relation) -> Relation:
-        return left.join(right, self._keys, "left", "partition") if self._keys else left.with_scalars(right)
-
 
 def _aggregate_hint(name: str, given: object) -> str:
-    """What to write instead of something that is no aggregate."""
+    """A hint for an argument that is not an aggregate."""
     if isinstance(given, pl.Expr):
         roots, called = given.meta.root_names(), str(given).rsplit(".", 1)[-1].split("(")[0]
         if not roots:
-            return f"write {name}=count()"
-        return f'write {name}={_OF_POLARS.get(called, "total")}("{roots[0]}")'
-    if given in _FUNCTIONS:
-        return f"write {name}={given.__name__}(...), with parentheses"
-    own = "; min, max and sum are Python's own functions" if isinstance(given, str) else ""
-    return f'write {name}=count(), {name}=total("column"), {name}=greatest("column") and the like{own}'
+            return f"write {name}=agg.count()"
+        return f'write {name}=agg.{called if called in _OF_POLARS else "sum"}("{roots[0]}")'
+    if callable(given):
+        return f"write {name}=agg.{getattr(given, '__name__', 'count')}(...), with parentheses"
+    return f'write {name}=agg.count(), {name}=agg.sum("column"), {name}=agg.max("column") and the like'
 
 
-_OF_POLARS = {
-    "sum": "total",
-    "mean": "mean",
-    "min": "least",
-    "max": "greatest",
-    "first": "first",
-    "count": "count",
-    "len": "count",
-    "n_unique": "count_distinct",
-    "mode": "mode",
-}
-"""Aggregates under the names that Polars has for them."""
-
-_NO_SUCH_JOIN = "; right, full and cross joins do not exist yet: swap the sides of a left join instead of right"
-
-_BY_VALUE = (CountDistinct, Mode, ModeCount)
-_VALUE = "#value"
-_TIMES = "#times"
+_OF_POLARS = ("sum", "mean", "min", "max", "first", "count", "n_unique", "mode", "median", "quantile")
+"""Aggregates that have the same name in Polars."""
 
 
-def _is_one_row(node: nodes.Node) -> bool:
-    match node:
-        case nodes.GroupBy(keys=keys):
-            return not keys
-        case nodes.WithColumns(child) | nodes.Select(child):
-            return _is_one_row(child)
-        case nodes.Scalars(left, right):
-            return _is_one_row(left) and _is_one_row(right)
-    return False
+def _check_frame(frame: Frame, order: Sequence[SortKey]) -> None:
+    if frame.unit == "range" and (frame.start or frame.end) and len(order) != 1:
+        raise PlanError("window: a range with a distance needs exactly one column in order_by")
+
+
+def _conditions(what: str, given: object) -> tuple[pl.Expr, ...]:
+    """Conditions; a single one may be given without a list."""
+    several = [given] if isinstance(given, pl.Expr) or not isinstance(given, Sequence) else given
+    for each in several:
+        instance(what, each, pl.Expr, 'conditions such as pl.col("a") < pl.col("b")')
+    return tuple(several)
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
-    """Names of columns, of which one may stand alone."""
+    """Column names; a single name may be given without a list."""
     if isinstance(given, str):
         return (given,)
     if isinstance(given, pl.Expr) or not isinstance(given, Sequence):
@@ -420,84 +537,5 @@ def _names(what: str, given: object) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _is_small(node: nodes.Node) -> bool:
-    if isinstance(node, nodes.Scan):
-        return node.table.small
-    if isinstance(node, nodes.TopK | nodes.GroupBy) and not (node.per if isinstance(node, nodes.TopK) else node.keys):
-        return True
-    return all(_is_small(child) for child in node.inputs)
-
-
 def _list(names: Any) -> str:
     return ", ".join(sorted(map(str, names)))
-
-
-@checked
-def count(column: str | None = None) -> Count:
-    """How many rows; with a column, how many of its values are not null."""
-    return Count(None if column is None else _of("count", column))
-
-
-@checked
-def total(column: str) -> Sum:
-    """The exact sum; of no values, zero."""
-    return Sum(_of("total", column))
-
-
-@checked
-def mean(column: str) -> Mean:
-    """The exact sum divided once by the number of values, as a float."""
-    return Mean(_of("mean", column))
-
-
-@checked
-def least(column: str) -> Min:
-    """The smallest value."""
-    return Min(_of("least", column))
-
-
-@checked
-def greatest(column: str) -> Max:
-    """The largest value."""
-    return Max(_of("greatest", column))
-
-
-@checked
-def first(column: str) -> First:
-    """The value of the row that stands first in the input."""
-    return First(_of("first", column))
-
-
-@checked
-def quantile(column: str, q: float) -> Quantile:
-    """The value at a share `q` of the ranks, from 0 to 1, as a float."""
-    if not isinstance(q, int | float) or isinstance(q, bool) or not 0 <= q <= 1:
-        raise PlanError(f"quantile: q must be a number from 0 to 1, not {shown_value(q)}")
-    return Quantile(_of("quantile", column), q)
-
-
-@checked
-def count_distinct(column: str) -> CountDistinct:
-    """How many different values."""
-    return CountDistinct(_of("count_distinct", column))
-
-
-@checked
-def mode(column: str) -> Mode:
-    """The most frequent values, all of them on a tie, as a list."""
-    return Mode(_of("mode", column))
-
-
-@checked
-def mode_count(column: str) -> ModeCount:
-    """How often the most frequent value occurs."""
-    return ModeCount(_of("mode_count", column))
-
-
-def _of(function: str, column: str) -> str:
-    column_name(function, column)
-    text(function, column, "column")
-    return column
-
-
-_FUNCTIONS = (count, total, mean, least, greatest, first, quantile, count_distinct, mode, mode_count)

@@ -1,37 +1,20 @@
-"""The types of a relation's columns, known before any file is read.
+"""Infers the types of expressions without reading any file.
 
-Polars itself decides the type of an expression, on a frame without rows. Where only a run could tell (a function in
-Python without a declared type), a type is ``UNKNOWN`` and nothing that depends on it is checked.
+Polars infers the type of an expression on an empty frame. A Python function without a declared return type has the
+type ``UNKNOWN``; nothing that depends on it is checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.operators.aggregate import (
-    Aggregate,
-    Collect,
-    Count,
-    CountDistinct,
-    First,
-    Max,
-    Mean,
-    Min,
-    Mode,
-    ModeCount,
-    Quantile,
-    Sum,
-)
-from cauce.operators.exact import WHOLE
+from cauce.operators.aggregates.base import UNKNOWN
 from cauce.operators.order import POSITION
-from cauce.plan import nodes
 
 Schema = Mapping[str, pl.DataType]
-UNKNOWN = pl.Unknown()
 
 _TYPE_ERRORS = (
     pl.exceptions.SchemaError,
@@ -39,42 +22,15 @@ _TYPE_ERRORS = (
     pl.exceptions.ComputeError,
     pl.exceptions.ColumnNotFoundError,
 )
-_schemas: WeakKeyDictionary[nodes.Node, Schema] = WeakKeyDictionary()
 
 
-def schema_of(node: nodes.Node) -> Schema:
-    """The type of each column that a node of a declared query gives."""
-    if node not in _schemas:
-        _schemas[node] = _schema_of(node)
-    return _schemas[node]
+def roots(expressions: Iterable[pl.Expr]) -> frozenset[str]:
+    """The columns that expressions read."""
+    return frozenset(name for each in expressions for name in each.meta.root_names())
 
 
-def _schema_of(node: nodes.Node) -> Schema:
-    match node:
-        case nodes.Scan(table):
-            return {name: column.kind.dtype for name, column in table.columns.items()}
-        case nodes.Filter(child) | nodes.TopK(child) | nodes.Sort(child):
-            return schema_of(child)
-        case nodes.WithColumns(child, expressions):
-            return {**schema_of(child), **expression_types(schema_of(child), expressions)}
-        case nodes.Select(child, expressions):
-            return expression_types(schema_of(child), expressions)
-        case nodes.Explode(child, column):
-            return {**schema_of(child), column: _element(schema_of(child)[column])}
-        case nodes.Join(left, right, _, how):
-            return schema_of(left) if how in ("semi", "anti") else {**schema_of(right), **schema_of(left)}
-        case nodes.Scalars(left, right):
-            return {**schema_of(left), **schema_of(right)}
-        case nodes.Concat(first, second):
-            return {name: common_type(each, schema_of(second)[name]) for name, each in schema_of(first).items()}
-        case nodes.GroupBy(child, keys, aggregates):
-            types = schema_of(child)
-            made = {name: aggregate_type(each, types) for name, each in aggregates.items()}
-            return {**{key: types[key] for key in keys}, **made}
-    raise TypeError(f"{type(node).__name__} is no step of a declared query")
-
-
-def _element(dtype: pl.DataType) -> pl.DataType:
+def element_type(dtype: pl.DataType) -> pl.DataType:
+    """The type of the elements of a list."""
     return _instance(dtype.inner) if isinstance(dtype, pl.List) else UNKNOWN
 
 
@@ -85,41 +41,19 @@ def _instance(dtype: object) -> pl.DataType:
 
 
 def common_type(first: pl.DataType, second: pl.DataType) -> pl.DataType:
-    """The type of two columns put one below the other; integers take the wider one."""
+    """The type of two concatenated columns; the wider one for integers. Raises TypeError if they differ otherwise."""
     if first == second or UNKNOWN in (first, second):
         return first if first == second else UNKNOWN
+    if pl.Null in (first, second):
+        return second if first == pl.Null else first
     if first.is_integer() and second.is_integer():
         frames = [pl.DataFrame(schema={"column": dtype}) for dtype in (first, second)]
         return pl.concat(frames, how="vertical_relaxed").schema["column"]
     raise TypeError(f"{type_name(first)} and {type_name(second)}")
 
 
-def aggregate_type(aggregate: Aggregate, types: Schema) -> pl.DataType:
-    if isinstance(aggregate, Count | CountDistinct | ModeCount):
-        return pl.Int64()
-    (dtype,) = {types.get(name, UNKNOWN) for name in aggregate.columns if name != POSITION}
-    match aggregate:
-        case Mean() | Quantile():
-            return pl.Float64()
-        case Sum():
-            return _sum_type(dtype)
-        case Mode() | Collect():
-            return UNKNOWN if dtype == UNKNOWN else pl.List(dtype)
-        case Min() | Max() | First():
-            return dtype
-    raise TypeError(f"{aggregate!r} has no type")
-
-
-def _sum_type(dtype: pl.DataType) -> pl.DataType:
-    if dtype == UNKNOWN:
-        return UNKNOWN
-    if dtype.is_float():
-        return pl.Float64()
-    return pl.Decimal(38, dtype.scale) if isinstance(dtype, pl.Decimal) else WHOLE
-
-
 def expression_types(schema: Schema, expressions: Sequence[pl.Expr]) -> dict[str, pl.DataType]:
-    """The type of each expression, by its name. Raises PlanError for one that its columns' types do not allow."""
+    """The type of each expression by output name. Raises PlanError for a type error."""
     known = [each for each in expressions if not _has_function(each) and not _reads_unknown(schema, each)]
     found = _types_on_no_rows(schema, known)
     return {
@@ -173,7 +107,7 @@ def _no_rows(schema: Schema, expressions: Iterable[pl.Expr]) -> pl.DataFrame:
 
 
 def _declared_type(schema: Schema, expression: pl.Expr) -> pl.DataType:
-    """The type of an expression that holds a function in Python, without calling it."""
+    """The type of an expression that contains a Python function, without calling it."""
     if _reads_unknown(schema, expression):
         return UNKNOWN
     try:
@@ -188,8 +122,14 @@ def shown(expression: pl.Expr) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
+def in_short(expression: pl.Expr) -> str:
+    """An expression in one line, or the columns it reads if it is long."""
+    text = " ".join(str(expression).split())
+    return text if len(text) <= 90 else f"on {', '.join(dict.fromkeys(expression.meta.root_names()))}"
+
+
 def type_name(dtype: pl.DataType) -> str:
-    """A type in words."""
+    """A type as error messages name it."""
     return next((name for name, fits in _NAMES if fits(dtype)), str(dtype))
 
 

@@ -1,0 +1,1 @@
+"""Reads table files: parts, blocks, decompression, rejects. Knows nothing about queries."""

@@ -1,4 +1,4 @@
-"""Arrow arrays as Polars series, without a copy and without what Polars would import on the way."""
+"""Converts Arrow arrays to Polars series without a copy and without the imports that Polars would trigger."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 
 
 class _Exported:
-    """An array of which Polars sees only Arrow's C interface: for a ``pa.Array`` it would load pyarrow's compute
-    functions, which takes a tenth of a second in each process."""
+    """Exposes only Arrow's C interface of an array: for a ``pa.Array`` Polars would import pyarrow's compute functions,
+    which takes 0.1 s in each process."""
 
     def __init__(self, array: pa.Array) -> None:
         self._array: Any = array

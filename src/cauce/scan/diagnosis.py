@@ -1,6 +1,6 @@
-"""Explains rejected cells: the exact reason, and which declaration would read such a cell.
+"""Explains rejected cells: the exact reason, and a declaration that would accept the cell.
 
-It looks at cells that were rejected already and never decides whether a cell is.
+It only sees cells that are already rejected; it never decides whether to reject one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import fields
 
 import polars as pl
 
-from cauce.scan.cells import parse_series
-from cauce.scan.kinds import (
+from cauce.scan.cells.decode import parse_series
+from cauce.scan.cells.kinds import (
     Boolean,
     Date,
     Decimal,
@@ -43,8 +43,8 @@ _OTHERS: tuple[Kind, ...] = (Integer(), Identifier(), Decimal(), Boolean(), Dura
 
 
 def reasons(kind: Kind, raws: Sequence[str]) -> list[str]:
-    """Why each of these rejected cells is a reject."""
-    told = [kind.reason] * len(raws)
+    """The reason for each of these rejected cells."""
+    general = [kind.reason] * len(raws)
     other: Kind
     match kind:
         case Timestamp():
@@ -54,17 +54,19 @@ def reasons(kind: Kind, raws: Sequence[str]) -> list[str]:
         case ZonedTimestamp(zone=zone):
             other, better = Timestamp(kind.format), f"a time that the clocks of {zone} skip or show twice"
             if kind.parsed_format is not None and kind.parsed_format.has_offset:
-                return told
+                return general
         case Json(kind=inner) if not isinstance(inner, Text):
             other, better = Json(), f"{inner.reason}, at {kind.path}"
         case _:
-            return told
+            return general
     bad = parse_series(other, pl.Series(list(raws), dtype=pl.String)).bad
-    return [reason if unread else better for reason, unread in zip(told, bad, strict=True)]
+    return [reason if unread else better for reason, unread in zip(general, bad, strict=True)]
 
 
 def remedy(kind: Kind, raw: str) -> str:
-    """How to declare a column whose cells look like this rejected one, in one sentence; empty if nothing is known."""
+    """One sentence on how to declare a column with cells like this rejected one; empty if no remedy is known."""
+    if isinstance(kind, Text):
+        return "write the column as texts, or declare it as TextList(), FieldList() or Json()"
     if isinstance(kind, Timestamp) and _reads(ZonedTimestamp(), raw):
         return "declare it as ZonedTimestamp(), which gives moments in UTC"
     if isinstance(kind, ZonedTimestamp) and kind.zone is None and _reads(Timestamp(), raw):

@@ -1,4 +1,4 @@
-"""Room for bytes on huge pages, where the system has them: it is filled and read in less time."""
+"""Allocates buffers on huge pages, where available: they are faster to fill and read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import mmap
 
 import numpy as np
 
-from cauce.native.lanes import Bytes
+from cauce.scan.native.simd import Bytes
 
 _HUGE_PAGE = 2 << 20
 

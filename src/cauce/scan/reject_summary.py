@@ -1,6 +1,6 @@
-"""Counts rejects by table, column and reason, with an example of each, in memory that does not grow with them.
+"""Counts rejects by table, column and reason, with an example of each, in bounded memory.
 
-Rejects of a table come in the order of their files and lines, in as many frames as it takes.
+Rejects of a table arrive in file and line order, in any number of frames.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from cauce.scan.diagnosis import reasons, remedy
 from cauce.scan.tables import TableSpec
 
 MOST_GROUPS = 200
-"""Different columns and reasons of a table that are kept apart; those beyond are counted as one."""
+"""Maximum (column, reason) groups of a table; all further ones are counted in one group."""
 
 OTHER_REASONS = "other reasons"
 REMEDY_SHARE = Fraction(1, 10)
-"""A remedy is a change of the whole column: it is suggested if at least this share of the table's rows needs it."""
+"""A remedy changes the whole column, so it is suggested only if at least this share of the table's rows needs it."""
 
 EXAMPLE_CHARACTERS = 500
 SUMMARY_SCHEMA = {
@@ -38,7 +38,7 @@ SUMMARY_SCHEMA = {
 
 @dataclass
 class RejectGroup:
-    """Rejects of one column (None: whole records) for one reason. The example is the first of them."""
+    """Rejects of one column (None: whole records) for one reason. The example is the first reject."""
 
     column: str | None
     reason: str
@@ -50,12 +50,12 @@ class RejectGroup:
 
 @dataclass
 class TableRejects:
-    """What was rejected of a table. `rows` counts the records that could be cut into cells."""
+    """The rejects of a table. `rows` counts the records that were split into cells."""
 
     spec: TableSpec
     rows: int = 0
     records: int = 0
-    """Records that could not be cut into cells."""
+    """Records that could not be split into cells."""
     cells: int = 0
     rejected_rows: int = 0
     """Rows that have a rejected cell."""
@@ -88,7 +88,7 @@ class TableRejects:
         if cells.is_empty():
             return
         self.rejected_rows += cells.select("file", "line").n_unique()
-        # A line's rejects may be cut apart by the end of a frame.
+        # The rejects of a line may be split over two frames.
         if cells.row(0)[:2] == self._last:
             self.rejected_rows -= 1
         self._last = cells.row(-1)[0], cells.row(-1)[1]
@@ -103,7 +103,7 @@ class TableRejects:
         return self.groups[key]
 
     def remedy(self, group: RejectGroup) -> str:
-        """What to change in the dataset so that cells like the example are read; empty if only a few are rejected."""
+        """The dataset change with which cells like the example can be read; empty if only a few are rejected."""
         if Fraction(group.cells, max(self.rows, 1)) < REMEDY_SHARE:
             return ""
         kinds = [each.kind for each in self.spec.columns.values() if each.header == group.column]
@@ -118,7 +118,7 @@ class RejectSummary:
         self.tables: dict[str, TableRejects] = {}
 
     def add(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
-        """`rows` more records of a table have been read, and these rejects were found."""
+        """Adds `rows` records of a table and the rejects found among them."""
         found = self.tables.setdefault(table.name, TableRejects(table))
         found.rows += rows
         found.add(frame)
@@ -150,7 +150,7 @@ class RejectSummary:
         return pl.DataFrame(rows, schema=SUMMARY_SCHEMA)
 
     def sentence(self) -> str:
-        """How much could not be read: ``200,090 cells in 199,811 rows and 3 records``."""
+        """The total of rejects: ``200,090 cells in 199,811 rows and 3 records``."""
         parts = []
         if self.cells:
             parts.append(f"{_counted(self.cells, 'cell')} in {_counted(self.rejected_rows, 'row')}")
@@ -159,7 +159,7 @@ class RejectSummary:
         return " and ".join(parts) or "nothing"
 
     def warnings(self) -> list[str]:
-        """A sentence for each table of which more than half was rejected."""
+        """A warning for each table of which more than half was rejected."""
         return [
             f"more than half of {each.spec.name} was rejected ({percent(each.share)} of its "
             f"{_counted(each.rows + each.records, 'row')}): answers that use the rejected cells leave these rows out"
@@ -170,7 +170,7 @@ class RejectSummary:
 
 @dataclass(frozen=True)
 class RejectLimit:
-    """The most rejected rows that a run may have: a number of rows in all tables, or a share of each table."""
+    """The maximum of rejected rows in a run: a number of rows over all tables, or a share of each table."""
 
     text: str
     rows: int | None = None
@@ -189,7 +189,7 @@ class RejectLimit:
         return cls(text, int(found[1])) if found[1] else cls(text, share=Fraction(found[2]) / 100)
 
     def check(self, summary: RejectSummary) -> None:
-        """Raises if more was rejected than is allowed."""
+        """Raises TooManyRejects if the limit is exceeded."""
         if self.rows is not None:
             rejected = summary.rejected_rows + summary.records
             if rejected > self.rows:
@@ -203,7 +203,7 @@ class RejectLimit:
 
 
 def percent(share: Fraction) -> str:
-    """A whole number that is 0 or 100 only where that is exact."""
+    """A whole percentage; 0 and 100 only if they are exact."""
     number = int(share * 100)
     return f"{max(number, 1) if share else 0} %"
 

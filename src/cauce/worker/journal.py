@@ -1,152 +1,182 @@
-"""A task's own log: what it began, what it finished, where it stood. Its state is a pure function of it."""
+"""The journal of a task: starts, completions, input positions and snapshots. Task state is a pure function of it."""
 
 from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
-from cauce.errors import JobFailed
-from cauce.fabric.contract import Fabric, Position
-from cauce.wire.records import Kind, Record, record
+from cauce.fabric.contract import START, Fabric, Position
+from cauce.fabric.records import Kind, Record, record
+from cauce.job.crashes import Scene, Start
+from cauce.job.log_reader import LogReader
+from cauce.process.progress import tick
 
-_READ_BYTES = 1 << 26
+_READ_BYTES = 1 << 23
+"""Per read of a journal. A snapshot may be larger, and is read whole."""
 
 
 @dataclass
-class Past:
-    """What the journal says: which numbers are done, how often each was begun and not broken off by who had begun it,
-    how far the input was read with the last one done, how many there are in all if that was seen by then, and the last
-    snapshot."""
+class JournalState:
+    """The state read from a journal: the sequence numbers that are `done`, the number of starts of each that were not
+    aborted (`starts`), the input `position` after the last completion, the total `count` if it was known by then, and
+    the last `snapshot`. `open` are the starts, with their numbers, that are neither completed nor aborted; `snapshots`
+    is the number of snapshots."""
 
     done: set[int] = field(default_factory=set)
-    begun: dict[int, int] = field(default_factory=dict)
-    position: Position = field(default_factory=dict)
+    starts: dict[int, int] = field(default_factory=dict)
+    position: Position = START
     count: int | None = None
     snapshot: bytes | None = None
-
-
-class _Begun(msgspec.Struct, frozen=True):
-    """`which` tells one beginning from another: a record may be in the log twice."""
-
-    which: str
-    life: str | None = None
+    open: list[tuple[int, Start]] = field(default_factory=list, compare=False)
+    snapshots: int = field(default=0, compare=False)
+    read_bytes: int = field(default=0, compare=False)
+    """Size of the journal."""
 
 
 class _Done(msgspec.Struct, frozen=True):
-    """`seen` is how far the journal itself had been read by who wrote this: what it takes for granted."""
+    """`seen` is the position up to which the writer had read the journal: this entry depends on all before it."""
 
-    position: Position
+    position: dict[str, int]
     count: int | None
-    seen: Position = {}
+    seen: dict[str, int] = {}
 
 
-def past_of(records: Iterable[Record], life: str | None = None) -> Past:
-    """Of what was begun, only what was begun in this life counts, if one is given: a run that was killed as a whole
-    blames nobody."""
-    past = Past()
-    begun: dict[str, int] = {}
-    broken_off: set[str] = set()
-    for each in records:
+class _JournalFold:
+    """Folds the records of a journal into its state, one by one. Keeps only the last snapshot in memory.
+
+    If a `life` is given, only its starts count: a run that was killed as a whole attributes no crash."""
+
+    def __init__(self, life: str | None) -> None:
+        self._life = life
+        self._state = JournalState()
+        self._begun: dict[str, tuple[int, Start]] = {}
+        self._closed: set[str] = set()
+        self._snapshots: set[int] = set()
+        self.seen = START
+        """The farthest position in the journal that an entry depends on."""
+
+    def add(self, each: Record) -> None:
+        self._state.read_bytes += len(each.body)
         match each.kind:
             case Kind.BEGAN:
-                noted_begun = msgspec.json.decode(each.body, type=_Begun)
-                if life is None or noted_begun.life == life:
-                    begun[noted_begun.which] = each.seq
+                self._add_start(each.seq, msgspec.json.decode(each.body, type=Start))
             case Kind.BROKEN_OFF:
-                broken_off.add(msgspec.json.decode(each.body, type=_Begun).which)
+                aborted = msgspec.json.decode(each.body, type=Start)
+                self._closed.update((aborted.which, aborted.closes))
             case Kind.DONE:
-                past.done.add(each.seq)
-                noted = msgspec.json.decode(each.body, type=_Done)
-                past.position = _further(past.position, noted.position)
-                past.count = past.count if noted.count is None else noted.count
+                self._add_done(each.seq, msgspec.json.decode(each.body, type=_Done))
             case Kind.SNAPSHOT:
-                past.snapshot = each.body
-    past.begun = dict(Counter(seq for which, seq in begun.items() if which not in broken_off))
-    return past
+                self._state.snapshot = each.body
+                self._snapshots.add(each.digest)
 
+    def _add_start(self, seq: int, start: Start) -> None:
+        self._closed.add(start.closes)
+        known = self._begun.get(start.which)
+        if (self._life is None or start.life == self._life) and (known is None or not known[1].suspended):
+            self._begun[start.which] = seq, start
 
-def _further(one: Position, other: Position) -> Position:
-    """The farther of two positions of one reader. They may come out of order from a predecessor that lives on."""
-    return {key: max(one.get(key, 0), other.get(key, 0)) for key in {*one, *other}}
+    def _add_done(self, seq: int, entry: _Done) -> None:
+        self._state.done.add(seq)
+        # Merged: a former holder that still runs may append completions out of order.
+        self._state.position = self._state.position.merge(Position.decode(entry.position))
+        self._state.count = self._state.count if entry.count is None else entry.count
+        self.seen = self.seen.merge(Position.decode(entry.seen))
 
-
-def _taken_for_granted(records: Iterable[Record]) -> Iterator[Position]:
-    for each in records:
-        if each.kind == Kind.DONE:
-            yield msgspec.json.decode(each.body, type=_Done).seen
-
-
-def _behind(position: Position, other: Position) -> bool:
-    return any(position.get(key, 0) < reached for key, reached in other.items())
+    def state(self) -> JournalState:
+        """The state after all records. No record may be added after this."""
+        state = self._state
+        left = [(seq, start) for which, (seq, start) in self._begun.items() if which not in self._closed]
+        state.starts = dict(Counter(seq for seq, _ in left))
+        state.open = [(seq, start) for seq, start in left if seq not in state.done]
+        state.snapshots = len(self._snapshots)
+        return state
 
 
 class Journal:
-    """Writes what `past_of` reads."""
+    """Appends to the journal of a task, and reads its state from it."""
 
     def __init__(
         self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True, life: str | None = None
     ) -> None:
         self._life = life
-        self._under_way: tuple[int, bytes] | None = None
+        self._current: tuple[int, Start] | None = None
+        self._appended = False
+        """Whether the current start is in the log."""
+        self._snapshots = 0
         self._fabric = fabric
-        self._seen: Position = {}
+        self._seen = START
         self._on = on
         self._job = job
         self._log = log
         self._producer = producer
 
-    def past(self) -> Past | None:
-        """What the journal says; None while something is not to be seen yet that an entry takes for granted.
+    def replay(self) -> JournalState | None:
+        """Reads the state; None while an entry is visible, but not yet all the entries that it depends on.
 
-        A note of one holder counts as done what its predecessors noted. Where their notes come late, going on
-        behind its position would leave out what only they did.
+        The position in a completion covers the completions of earlier holders. If those are not visible yet, resuming
+        after that position would skip their work.
         """
-        records: list[Record] = []
-        position: Position = {}
-        self._fabric.catch_up(self._job, self._log)
-        while True:
-            batch = self._fabric.read(self._job, self._log, position, _READ_BYTES)
-            if batch.position == position:
-                break
-            records += batch.records
-            position = batch.position
-        if any(_behind(position, seen) for seen in _taken_for_granted(records)):
+        fold = _JournalFold(self._life)
+        reader = LogReader(self._log, _READ_BYTES)
+        reader.read_barrier(self._fabric, self._job)
+        for batch in reader.batches(self._fabric, self._job):
+            for each in batch.records:
+                fold.add(each)
+            tick()
+        if not reader.position.covers(fold.seen):
             return None
-        self._seen = position
-        return past_of(records, self._life)
+        self._seen = reader.position
+        state = fold.state()
+        self._snapshots = state.snapshots
+        return state
 
-    def began(self, seq: int) -> None:
-        """What was begun and is neither done nor broken off when another looks has killed its worker."""
-        if self._under_way is None or self._under_way[0] != seq:
-            self._under_way = (seq, msgspec.json.encode(_Begun(secrets.token_hex(8), self._life)))
-        self._append(Kind.BEGAN, *self._under_way)
+    def began(self, seq: int, what: str = "", scene: Scene | None = None) -> None:
+        """Appends a start, which ends the current one. A start that the next holder finds neither completed nor aborted
+        counts as a crash. `what` is its name in messages."""
+        if self._current is None or self._current[0] != seq or self._current[1].suspended:
+            closes = self._current[1].which if self._current is not None else ""
+            which = secrets.token_hex(8)
+            start = Start(which, self._life, what, closes, self._snapshots, scene or Scene())
+            self._current, self._appended = (seq, start), False
+        if not self._appended:
+            self._append(Kind.BEGAN, seq, msgspec.json.encode(self._current[1]))
+            self._appended = True
+
+    def is_under_way(self, seq: int) -> bool:
+        if not self._appended or self._current is None:
+            return False
+        return self._current[0] == seq and not self._current[1].suspended
+
+    def suspend(self) -> None:
+        """Records that the current start is not running, but keeps its memory. It resumes as a new start."""
+        if self._current is None or self._current[1].suspended:
+            return
+        seq, start = self._current
+        suspended = msgspec.structs.replace(start, suspended=True)
+        self._append(Kind.BEGAN, seq, msgspec.json.encode(suspended))
+        self._current = seq, suspended
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
-        self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position, count, self._seen)))
-        self._under_way = None
+        self._append(Kind.DONE, seq, msgspec.json.encode(_Done(position.encode(), count, self._seen.encode())))
+        self._current = None
 
-    def break_off(self) -> None:
-        """Says that we live on, if anything is under way."""
-        if self._under_way is not None:
-            self._append(Kind.BROKEN_OFF, *self._under_way)
-            self._under_way = None
+    def abort(self) -> Start | None:
+        """Appends that the current start was aborted, so that it does not count as a crash. Returns it, if any."""
+        if self._current is None:
+            return None
+        seq, start = self._current
+        self._append(Kind.BROKEN_OFF, seq, msgspec.json.encode(start))
+        self._current = None
+        return start
 
     def snapshot(self, body: bytes) -> None:
+        """Appends a snapshot. It survives crashes, so starts before it count as having made progress."""
         self._append(Kind.SNAPSHOT, 0, body)
+        self._snapshots += 1
 
     def _append(self, kind: Kind, seq: int, body: bytes = b"") -> None:
         if self._on:
             self._fabric.append(self._job, self._log, [record(kind, self._producer, seq, body)])
-
-
-def give_up_if_lethal(past: Past, seq: int, attempts: int, what: str) -> None:
-    """Raises if work on this has ended so often in the death of its worker."""
-    if seq not in past.done and past.begun.get(seq, 0) >= attempts:
-        raise JobFailed(
-            f"{what} has killed its worker {past.begun[seq]} times and is set aside: look at the data there and at "
-            "the memory of this machine, then run the job again"
-        )

@@ -1,94 +1,43 @@
-"""A worker: takes leases, runs their tasks in turn by small steps, and lets go of what is finished.
+"""The worker loop: acquires leases, runs their tasks in turn in small steps, and releases finished ones.
 
-It holds nothing that others could not find in the logs; it may die between any two steps.
+It may crash between any two steps: it must hold no state that other workers cannot rebuild from the logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from cauce.errors import CauceError, CorruptRecord, FabricFull, FabricLost, JobFailed
-from cauce.fabric.contract import Fabric, Lease, Position
+from cauce.errors import CauceError, FabricFull, FabricLost, JobGone
+from cauce.fabric.contract import Fabric
+from cauce.job.job_log import JobLog
+from cauce.job.topology import FOLDS, SOURCES, Topology
 from cauce.plan.physical import Plan
-from cauce.scan.memory import large_buffer
-from cauce.wire.manifest import Manifest, load_manifest
-from cauce.wire.records import CLIENT, Kind, Record, record
-from cauce.wire.service import is_of_service
-from cauce.worker.journal import Journal
+from cauce.worker.events import NO_WORK, Assignment
+from cauce.worker.job_table import OF_ONE_JOB, Host, JobTable, Setup
+from cauce.worker.leases import Leases
+from cauce.worker.open_job import HeldTask, OpenJob
 from cauce.worker.stats import Stats
-from cauce.worker.tasks import JobContext, Limits, Step, Task, make_task
-from cauce.worker.topology import FOLDS, JOB_LOG, SOURCES, Topology
+from cauce.worker.stepper import Stepper
+from cauce.worker.tasks.activity import Activity, attempt
+from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.limits import Limits
+from cauce.worker.tasks.task import Step, Task
+from cauce.worker.turns import Turns
 
-_STATE_BYTES = 1 << 20
-_NO_TASK = CLIENT - 1
-"""The producer of an end that no task came to."""
-
-
-class Ending(msgspec.Struct, frozen=True):
-    """How a job ended, as its own log says it."""
-
-    state: str
-    cause: str = ""
-    code: str = ""
-    at: float = 0.0
-    """When it was noted, by who has a clock."""
-
-    def dump(self, producer: int) -> Record:
-        return record(Kind.STATE, producer, 0, msgspec.json.encode(self))
-
-
-def ending_of(records: list[Record]) -> Ending | None:
-    """The first end that stands in a job's log: a job ends once."""
-    ends = [each for each in records if each.kind == Kind.STATE]
-    return msgspec.json.decode(ends[0].body, type=Ending) if ends else None
-
-
-@dataclass
-class _Held:
-    lease: Lease
-    task: Task
-    moved: bool = True
-    """Whether its last step found anything to do; before the first, that is hoped."""
-
-
-@dataclass
-class _Job:
-    manifest: Manifest
-    context: JobContext
-    held: dict[str, list[_Held]] = field(default_factory=lambda: {SOURCES: [], FOLDS: []})
-    position: Position = field(default_factory=dict)
-    over: bool = False
-
-    def share(self, queue: str) -> int:
-        """How many to hold unless idle: one lane, since only one can be worked on, and a fair part of the folds."""
-        if queue == SOURCES:
-            return 1
-        folds = len(self.context.topology.queue(FOLDS))
-        return -(-folds // max(self.manifest.workers, 1))
-
-    def beyond_share(self, queue: str) -> list[_Held]:
-        """What was taken when idle and can go to others at no cost. The first ones stay: later ones may wait for
-        them. But a lane that has parts stays before one that waits for its client, or neither would be read."""
-        ordered = sorted(
-            self.held[queue], key=lambda held: (queue == SOURCES and not held.moved, held.task.spec.number)
-        )
-        return [held for held in ordered[self.share(queue) :] if held.task.fresh]
-
-    def wants(self, queue: str) -> bool:
-        """Whether to take one more though other jobs keep us busy: below our share, or where all lanes we hold wait
-        for their client while others may have parts."""
-        held = self.held[queue]
-        return len(held) < self.share(queue) or (queue == SOURCES and not any(each.moved for each in held))
+SLICE_S = 0.05
+"""How long a step runs before it is suspended, so that tasks of other owners can run."""
+ROUND_S = 0.1
+"""Maximum duration of a round with work in it: new jobs are found only between rounds."""
+MOST_SUSPENDED = 4
+"""Maximum number of suspended steps, each of a different owner: a suspended step keeps its memory."""
 
 
 class Worker:
-    """Steps through rounds: look for jobs, take a lease or two, then one step of every task held."""
+    """Works in rounds: find jobs, acquire some leases, then run one step of every task held."""
 
     def __init__(
         self,
@@ -96,205 +45,227 @@ class Worker:
         limits: Limits | None = None,
         plans: Mapping[str, Plan] | None = None,
         stats: Stats | None = None,
+        host: Host | None = None,
     ) -> None:
-        """`plans` are those of jobs that were planned in this very process. Without `stats` no clock is looked at."""
+        """`plans` are those of jobs that were planned in this process. Without `stats` and without a clock of the host,
+        no clock is read unless an error occurs."""
+        host = host or Host()
+        setup = Setup(fabric, limits or Limits(), plans or {}, stats, host)
         self._fabric = fabric
-        self._limits = limits or Limits()
-        self._plans = plans or {}
+        self._limits = setup.limits
         self._stats = stats
-        self._jobs: dict[str, _Job] = {}
-        self._over: set[str] = set()
-        """Jobs that had ended before we knew anything else of them."""
-        self._round: list[tuple[_Job, str, _Held]] = []
-        self.taken = 0
-        """Leases, since the beginning."""
+        self._activity = Activity(self._wait_until_alone)
+        self._clock = host.clock
+        self._turns: Turns[HeldTask] = Turns()
+        self._round_due = 0.0
+        self._running: HeldTask | None = None
+        """The task whose step runs now."""
+        self._slice_start = 0.0
+        self._stepper = Stepper()
+        """Runs the current or next step."""
+        self._suspended: dict[str, tuple[Stepper, HeldTask]] = {}
+        """By owner. Until these steps have returned, no other task of their owners runs, and the state of their jobs in
+        this worker does not change."""
+        self._most_suspended = MOST_SUSPENDED
+        self._table = JobTable(setup, self._make_context, self._suspended)
+        self._leases = Leases(setup, self._table)
         self.steps = 0
-        """Of tasks, since the beginning: that it grows shows that the loop turns."""
-        self._moved = False
-        self._broken_off: list[Journal] = []
-        """Of tasks that the fabric failed: before we take others, it is to be told that they did not kill us."""
-        self._held_buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+        """Task steps since the start: it grows while the loop runs."""
+        self._moved_owners: set[str] = set()
+        """Owners whose tasks found work in this round."""
+
+    def _make_context(self, job: str, topology: Topology, log: JobLog) -> JobContext:
+        return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity)
+
+    @property
+    def taken(self) -> int:
+        """Leases acquired since the start."""
+        return self._leases.taken
 
     @property
     def moved(self) -> bool:
-        """Whether the present round has found anything to do."""
-        return self._moved
+        """Whether the current round has found work."""
+        return bool(self._moved_owners)
 
     def step(self) -> bool:
-        """One small step. False if a whole round has found nothing to do."""
-        while self._round:
-            job, queue, held = self._round.pop()
-            if not job.over and held in job.held[queue]:
-                self.steps += 1
-                self._moved |= self._step_task(job, queue, held)
+        """Runs one small step. False if a whole round has found no work."""
+        if self._clock is None or not self.moved or self._clock() < self._round_due:
+            turn = self._turns.next()
+            if turn is not None:
+                self._run(*turn)
                 return True
-        moved, self._moved = self._moved, False
-        self._look()
-        self._tell_broken_off()
+        moved = self._resume_next() or self.moved
+        self._moved_owners.clear()
+        self._table.find()
+        self._leases.record_aborts()
         if self._stats is not None:
-            self._stats.say_due()
+            self._stats.append_due()
         if moved:
-            self._shed()
-        took = self._take_all(idle=not moved)
-        self._round = [
-            (job, queue, held) for job in self._jobs.values() for queue in (FOLDS, SOURCES) for held in job.held[queue]
-        ]
-        self._round.reverse()
+            self._leases.release_surplus()
+        took = self._leases.acquire(idle=not moved)
+        self._start_round()
         return moved or took
+
+    def _start_round(self) -> None:
+        """Gives every task one turn, except those of owners with a suspended step."""
+        jobs = self._table.touchable().values()
+        held = (each for job in jobs for queue in (FOLDS, SOURCES) for each in job.held[queue])
+        self._turns.refill(((each.job.manifest.owner, each) for each in held), self._suspended)
+        self._round_due = self._now() + ROUND_S
+
+    def _now(self) -> float:
+        return 0.0 if self._clock is None else self._clock()
+
+    def _run(self, owner: str, held: HeldTask) -> None:
+        """Runs one step of a task, or its first slice, if it is still held and may run."""
+        if owner in self._suspended or held.job.over or held not in held.job.held[held.queue]:
+            return
+        self.steps += 1
+        if self._charged(owner, held, lambda: self._start_step(owner, held)):
+            self._moved_owners.add(owner)
+        if owner in self._suspended and held.task.is_suspect:
+            self._resume_alone(owner)
+
+    def _resume_next(self) -> bool:
+        """Runs a slice of one suspended step, unless another owner that has work has used less time."""
+        if not self._suspended:
+            return False
+        owner = self._turns.next_of([*self._suspended, *self._moved_owners])
+        return owner in self._suspended and self._resume(owner)
+
+    def _charged(self, owner: str, held: HeldTask, run: Callable[[], bool]) -> bool:
+        self._running, self._slice_start = held, self._now()
+        try:
+            return run()
+        finally:
+            self._turns.charge(owner, 1.0 if self._clock is None else self._clock() - self._slice_start)
+            self._running = None
+
+    def _start_step(self, owner: str, held: HeldTask) -> bool:
+        if self._clock is None or not owner:
+            # Without an owner it is the only job of a local run: there are no other owners to suspend it for.
+            return self._step_task(held)
+        try:
+            return self._stepper.run(lambda: self._step_task(held))
+        finally:
+            self._keep_suspended(owner, held, Stepper())
+
+    def _resume(self, owner: str) -> bool:
+        stepper, held = self._suspended.pop(owner)
+        spare, self._stepper = self._stepper, stepper
+        try:
+            attempt(held.task.resume)
+            return self._charged(owner, held, stepper.resume)
+        finally:
+            self._keep_suspended(owner, held, spare)
+
+    def _keep_suspended(self, owner: str, held: HeldTask, spare: Stepper) -> None:
+        """Called after a step was started or resumed. If it is suspended, the spare stepper runs the next step."""
+        if self._stepper.suspended:
+            self._suspended[owner] = self._stepper, held
+            held.task.suspend()
+            self._stepper = spare
+        else:
+            spare.close()
+
+    def let_others_run(self) -> None:
+        """Called between slices of long work. Suspends a step that has used up its slice until the next turn of its
+        owner. Never suspends a library thread, which other steps may need, nor a suspect task, which runs alone."""
+        if self._clock is None or not self._stepper.is_current_thread:
+            return
+        if self._running is not None and self._running.task.is_suspect:
+            return
+        if self._clock() - self._slice_start >= SLICE_S and len(self._suspended) < self._most_suspended:
+            self._stepper.suspend()
+
+    def _wait_until_alone(self) -> None:
+        """Called within the step of a suspect task: returns when all other suspended steps have returned. While these
+        are completed, none of them waits for another."""
+        if self._suspended and self._most_suspended and self._stepper.is_current_thread:
+            self._stepper.suspend()
+
+    def _resume_alone(self, last: str) -> None:
+        """Completes all suspended steps. The step of the `last` owner runs when all others have returned."""
+        most, self._most_suspended = self._most_suspended, 0
+        try:
+            for owner in [*(each for each in self._suspended if each != last), last]:
+                self._resume(owner)
+        finally:
+            self._most_suspended = most
 
     @property
     def leases(self) -> int:
-        """How many are held."""
-        return sum(len(held) for job in self._jobs.values() for held in job.held.values())
+        """The number of leases held."""
+        return self._leases.count
 
     def held(self) -> list[tuple[str, str]]:
-        """Job and task of every lease held, for people."""
+        """Job and task of every lease held, for display."""
         return [
             (job.manifest.job, str(held.task.spec))
-            for job in self._jobs.values()
+            for job in self._table.jobs.values()
             for queue in job.held.values()
             for held in queue
         ]
 
-    def give_all_back(self) -> None:
-        """Ends in good order: everything held can be taken by others at once."""
-        for job in self._jobs.values():
-            for queue in job.held.values():
-                for held in queue:
-                    held.lease.give_back()
-        self._jobs.clear()
+    def assignment(self) -> Assignment:
+        """For display: the running task, or the first that is held, and the number of others."""
+        running = [self._running] if self._running is not None else []
+        held = [*running, *(each for job in self._table.jobs.values() for each in job.all_held())]
+        if not held:
+            return NO_WORK
+        others = len({id(each) for each in held}) - 1
+        manifest = held[0].job.manifest
+        more = f", and {others} more" if others else ""
+        return Assignment(manifest.owner, manifest.job, f"{held[0].task.spec}{more}")
 
-    def _step_task(self, job: _Job, queue: str, held: _Held) -> bool:
+    def release_all_leases(self) -> None:
+        """Completes suspended steps and releases every lease, so that others can acquire them at once."""
+        self._most_suspended = 0
+        for owner in list(self._suspended):
+            with suppress(CauceError, OSError):
+                self._resume(owner)
+        for job in self._table.jobs.values():
+            self._table.release_all(job)
+        self._table.jobs.clear()
+
+    def _step_task(self, held: HeldTask) -> bool:
+        """Runs one step. True if there was work; an error counts as work."""
+        moved = True
+        with self._table.confined(held.job.manifest.job):
+            moved = self._step_held(held.job, held.queue, held)
+        return moved  # noqa: RET504  (an error within the block is not raised)
+
+    def _step_held(self, job: OpenJob, queue: str, held: HeldTask) -> bool:
         if held.lease.lost:
-            # Somebody else may be at it: what we say would be the same, but the work is theirs.
-            job.held[queue].remove(held)
-            self._broken_off.append(held.task.journal)
+            # Another worker may run it: our output would be identical, but the work would be done twice.
+            self._leases.drop(held)
             return True
+        milestones = job.context.milestones
         try:
             outcome = self._step(job, held.task)
             held.moved = outcome is not Step.WAITING
             if outcome is Step.FINISHED:
-                held.lease.done()
+                held.lease.complete()
                 job.held[queue].remove(held)
-        except FabricFull:
+        except (FabricFull, JobGone):
             raise
         except FabricLost:
-            # Whether it was said is not known: whoever takes the lease next says it again.
-            job.held[queue].remove(held)
-            self._broken_off.append(held.task.journal)
-            held.lease.give_back()
+            # It is unknown whether the append succeeded: the next holder of the lease appends it again.
+            self._leases.drop(held)
+            held.lease.release()
             return True
-        except CauceError as problem:
-            self._fail(job, held, problem)
+        except OF_ONE_JOB as problem:
+            self._table.handle_failure(job, held, problem)
             return True
-        except (Exception, pl.exceptions.PanicException) as problem:  # noqa: BLE001  (a query's or a library's)
-            # In one line: a library's words may come with a drawing of the expression.
-            told = JobFailed(f"{held.task.spec}: {type(problem).__name__}: {' '.join(str(problem).split())}")
-            self._fail(job, held, told)
-            return True
+        if job.context.milestones != milestones:
+            self._table.progressed(job.manifest.job)
         return outcome is not Step.WAITING
 
-    def _step(self, job: _Job, task: Task) -> Step:
-        """Jobs of a service, which have an owner, are told of while they run."""
+    def _step(self, job: OpenJob, task: Task) -> Step:
+        """Runs a step. Jobs of a service, which have an owner, have statistics."""
         if self._stats is None or not job.manifest.owner:
             return task.step()
         return self._stats.step(job.manifest.job, task)
 
-    def _fail(self, job: _Job, held: _Held, problem: CauceError) -> None:
-        self._end(job.manifest.job, held.task.spec.number, problem)
-        self._drop(job)
-
-    def _end(self, name: str, producer: int, problem: CauceError) -> None:
-        ending = Ending("failed", str(problem), problem.code)
-        self._fabric.append(name, JOB_LOG, [ending.dump(producer)])
-
-    def _drop(self, job: _Job) -> None:
-        job.over = True
-        if self._stats is not None:
-            self._stats.end(job.manifest.job)
-        job.context.let_go()
-        for queue in job.held.values():
-            for held in queue:
-                held.lease.give_back()
-            queue.clear()
-
-    def _look(self) -> None:
-        """Finds new jobs, and those that have ended or gone."""
-        there = dict.fromkeys(self._fabric.jobs())
-        for gone in [name for name in self._jobs if name not in there]:
-            if self._stats is not None:
-                self._stats.end(gone)
-            del self._jobs[gone]
-        self._over.intersection_update(there)
-        for name in there:
-            if name not in self._jobs and name not in self._over and not is_of_service(name):
-                self._open(name)
-        for name, job in self._jobs.items():
-            if not job.over and self._read_end(name, job.position):
-                self._drop(job)
-
-    def _read_end(self, name: str, position: Position) -> bool:
-        """Whether the job's log tells of its end. Moves the position on."""
-        try:
-            batch = self._fabric.read(name, JOB_LOG, position, _STATE_BYTES)
-        except CorruptRecord:
-            # Whether it has ended cannot be known, nor said: who waits for it meets the same.
-            return True
-        position.update(batch.position)
-        return ending_of(list(batch.records)) is not None
-
-    def _open(self, name: str) -> None:
-        data = self._fabric.manifest(name)
-        if data is None:
-            return
-        # Those that have ended are many where answers are kept for a day, and are not worth a plan.
-        position: Position = {}
-        if self._read_end(name, position):
-            self._over.add(name)
-            return
-        try:
-            manifest = load_manifest(data)
-            topology = Topology(self._plans.get(name) or manifest.plan(), manifest.lanes)
-        except (Exception, pl.exceptions.PanicException) as problem:  # noqa: BLE001  (a user's own file may raise it)
-            told = JobFailed(f"job {name} cannot be planned: {type(problem).__name__}: {problem}")
-            self._end(name, _NO_TASK, problem if isinstance(problem, CauceError) else told)
-            self._over.add(name)
-            return
-        context = JobContext(self._fabric, name, topology, self._buffer, self._limits)
-        self._jobs[name] = _Job(manifest, context, position=position)
-
-    def _tell_broken_off(self) -> None:
-        while self._broken_off:
-            try:
-                self._broken_off[0].break_off()
-            except FabricLost:
-                return
-            self._broken_off.pop(0)
-
-    def _shed(self) -> None:
-        """With work at hand, lets go of what others could be doing."""
-        for job in self._jobs.values():
-            for queue in (SOURCES, FOLDS):
-                for held in job.beyond_share(queue):
-                    job.held[queue].remove(held)
-                    held.lease.give_back()
-
-    def _take_all(self, *, idle: bool) -> bool:
-        """At most one lease from each queue of each job; beyond our share only when nothing else can be done."""
-        took = False
-        for name, job in self._jobs.items():
-            for queue in (SOURCES, FOLDS):
-                if job.over or not (idle or job.wants(queue)):
-                    continue
-                lease = self._fabric.take(name, queue)
-                if lease is not None:
-                    spec = job.context.topology.by_name[lease.task]
-                    job.held[queue].append(_Held(lease, make_task(job.context, spec)))
-                    took = True
-                    self.taken += 1
-        return took
-
     def _buffer(self, size: int) -> npt.NDArray[np.uint8]:
-        if self._held_buffer.size < size:
-            self._held_buffer = large_buffer(size + size // 8)
-        return self._held_buffer
+        return self._stepper.buffer(size)

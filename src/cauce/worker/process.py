@@ -1,4 +1,4 @@
-"""A worker as a process: steps until it is told to stop, and dies with its parent."""
+"""The worker process: runs steps until SIGTERM, and exits with its parent."""
 
 from __future__ import annotations
 
@@ -7,34 +7,49 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from types import FrameType
 from typing import Protocol
 
+import msgspec
 from setproctitle import setproctitle
 
+from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, FabricFull
 from cauce.fabric.contract import Fabric
-from cauce.wire.traces import open_traces
-from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S
+from cauce.job.job_log import Witness
+from cauce.process.limits import raise_file_limit
+from cauce.process.oom import WORKER, raise_oom_score
+from cauce.process.progress import listen
+from cauce.process.traces import open_traces
+from cauce.worker.crash_causes import HostWitness
+from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
+from cauce.worker.job_table import Host
 from cauce.worker.loop import Worker
+from cauce.worker.set_aside import SetAside
 from cauce.worker.stats import Stats
-from cauce.worker.tasks import Limits
+from cauce.worker.tasks.limits import Limits
 
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01
-"""How long a worker that finds nothing to do sleeps, at first and at most."""
+"""How long an idle worker sleeps, at first and at most."""
 
 STATS_VARIABLE = "CAUCE_STATS"
-"""Set to `off`, workers say nothing of their tasks: to measure what that costs."""
+"""Set to `off`, workers append no task statistics: to measure their cost."""
 
 HOLDS = " holds "
-"""In the title of a worker, before the number of its leases."""
+"""In the process title of a worker, before the number of its leases."""
+
+LEASES_SHARE = 4
+"""One in this many of the files that a process may open is for leases; the others are for logs and libraries."""
 
 _TITLE_S = 0.05
 _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int) -> None:
-    """The kernel kills this process when its parent dies, however the parent dies (on Linux)."""
+    """Makes the kernel kill this process when its parent exits for any reason (on Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -42,53 +57,63 @@ def die_with_parent(parent: int) -> None:
 
 
 class Stop:
-    """Becomes true at SIGTERM; a step that takes too long after that is aborted.
+    """`asked` becomes true at SIGTERM. A step that exceeds the grace period after that is aborted.
 
-    Ctrl-C reaches every process of a terminal. A worker of a pool leaves it to the process that started the pool; a
-    worker on its own is `interruptible`."""
+    Ctrl-C reaches every process of a terminal. A worker of a pool ignores it, since the process that started the pool
+    handles it; a standalone worker is `interruptible`."""
 
     def __init__(self, *, interruptible: bool = False) -> None:
         self.asked = False
         signal.signal(signal.SIGTERM, self._ask)
         signal.signal(signal.SIGINT, self._ask if interruptible else signal.SIG_IGN)
-        signal.signal(signal.SIGALRM, self._cut_off)
+        signal.signal(signal.SIGALRM, self._exit)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         self.asked = True
         signal.setitimer(signal.ITIMER_REAL, GRACE_S)
 
-    def _cut_off(self, number: int, frame: FrameType | None) -> None:
+    def _exit(self, number: int, frame: FrameType | None) -> None:
         os._exit(0)
 
 
-class Pulse(Protocol):
-    """Signs of life, given between steps and nowhere else. One of them may end the process."""
+class HeartbeatSender(Protocol):
+    """Sends heartbeats, only between steps and between slices of a step: a separate thread would continue while the
+    work hangs. A heartbeat may end the process."""
 
     def due(self, news: int) -> bool:
-        """Whether it is time for one. A number that has changed since the last one is worth telling early."""
+        """Whether a heartbeat is due. It is due early if `news` has changed since the last one."""
 
-    def beat(self, *, progress: int, work: str) -> None: ...
+    def beat(self, *, progress: int, work: Assignment) -> None: ...
 
 
 def work(
     fabric: Fabric,
     name: str,
     limits: Limits | None = None,
-    pulse: Pulse | None = None,
+    heartbeat_sender: HeartbeatSender | None = None,
     *,
+    datasets: Registry | None = None,
     interruptible: bool = False,
+    witness: Witness | None = None,
 ) -> int:
-    """Runs a worker until it is told to stop. Returns the exit code of its process."""
+    """Runs a worker until SIGTERM. Returns the exit code of its process. `datasets` are those that its jobs may use;
+    the default are the built-in ones."""
+    raise_oom_score(WORKER)
+    limits = replace(limits or Limits(), leases=max(raise_file_limit() // LEASES_SHARE, 1))
     title = _Title(f"cauce worker {name}")
     stop = Stop(interruptible=interruptible)
     traces = open_traces("worker")
-    told = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
-    worker = Worker(fabric, limits, stats=Stats(fabric, traces=traces) if told else None)
+    with_stats = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
+    stats = Stats(fabric, traces=traces) if with_stats else None
+    log_set_aside = _SetAsideLog(name, as_json=heartbeat_sender is not None)
+    host = Host(datasets or Registry(), witness or HostWitness(), log_set_aside, time.monotonic)
+    worker = Worker(fabric, limits, None, stats, host)
+    heartbeat = _Heartbeat(worker, heartbeat_sender)
+    listen(heartbeat.tick)
     pause_s = SHORTEST_PAUSE_S
     try:
         while not stop.asked:
-            if pulse is not None and pulse.due(worker.taken):
-                pulse.beat(progress=worker.steps, work=_at_work(worker))
+            heartbeat.beat_if_due()
             title.show(worker)
             more = worker.step()
             if worker.moved:
@@ -97,20 +122,71 @@ def work(
                 continue
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, LONGEST_PAUSE_S)
-        worker.give_all_back()
+        worker.release_all_leases()
     except FabricFull as problem:
-        # The process that watches the workers of a run reports it once for all of them.
-        return EXIT_FULL if pulse is None else _say(name, problem, EXIT_FULL)
+        # The parent of the workers of a run reports it once for all of them.
+        return EXIT_FULL if heartbeat_sender is None else _report(name, problem, EXIT_FULL)
     except CauceError as problem:
-        return _say(name, problem, EXIT_FAILED)
+        return _report(name, problem, EXIT_FAILED)
+    finally:
+        listen(None)
     fabric.close()
     if traces is not None:
         traces.close()
     return 0
 
 
+class _Heartbeat:
+    """Sends heartbeats. Their progress counts steps and slices of steps. Other tasks may run between slices."""
+
+    def __init__(self, worker: Worker, heartbeat_sender: HeartbeatSender | None) -> None:
+        self._worker = worker
+        self._sender = heartbeat_sender
+        self._ticks = 0
+
+    def tick(self) -> None:
+        self._ticks += 1
+        self.beat_if_due()
+        self._worker.let_others_run()
+
+    def beat_if_due(self) -> None:
+        if self._sender is not None and self._sender.due(self._worker.taken):
+            self._sender.beat(progress=self._worker.steps + self._ticks, work=self._worker.assignment())
+
+
+class _SetAsideLog:
+    """Logs that a job is set aside: as a JSON line in a service, as a sentence in a run."""
+
+    def __init__(self, name: str, *, as_json: bool) -> None:
+        self._name = name
+        self._as_json = as_json
+
+    def __call__(self, aside: SetAside) -> None:
+        line = self._json(aside) if self._as_json else f"cauce worker {self._name}: [{aside.code}] {aside}"
+        # A full disk must not end the worker because of a log line.
+        with suppress(OSError):
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+    def _json(self, aside: SetAside) -> str:
+        fields = {
+            "role": "worker",
+            "process": os.getpid(),
+            "worker": self._name,
+            "event": "job set aside",
+            "job": aside.job,
+            "code": aside.code,
+            "problem": " ".join(str(aside.problem).split()),
+            "tries": aside.tries,
+            "retry_s": aside.pause_s,
+            "level": "warning",
+            "time": datetime.now(UTC).isoformat(),
+        }
+        return msgspec.json.encode(fields).decode()
+
+
 class _Title:
-    """What `ps` shows: who this is, and how many leases it holds."""
+    """The process title in `ps`: the name of the worker and the number of its leases."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -129,14 +205,7 @@ class _Title:
             setproctitle(f"{self._name}{HOLDS}{held}" if held else self._name)
 
 
-def _at_work(worker: Worker) -> str:
-    """For people: the first task held, and how many more there are."""
-    held = worker.held()
-    more = f", and {len(held) - 1} more" if len(held) > 1 else ""
-    return f"{held[0][0]}: {held[0][1]}{more}" if held else ""
-
-
-def _say(name: str, problem: CauceError, code: int) -> int:
+def _report(name: str, problem: CauceError, code: int) -> int:
     sys.stderr.write(f"cauce worker {name}: [{problem.code}] {problem}\n")
     sys.stderr.flush()
     return code

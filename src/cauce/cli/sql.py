@@ -1,0 +1,201 @@
+"""`cauce sql` and `cauce schema`: answers SQL over files without a declaration, and prints their inferred schema."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cauce.api.formats import REJECTS
+from cauce.cli.options import (
+    FileOptions,
+    FormatOption,
+    MaxRejectsOption,
+    ParamOption,
+    RunOptions,
+    named_values,
+)
+from cauce.errors import UsageError
+from cauce.terminal.console import warn
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cauce.plan import Dataset
+    from cauce.runner.sinks import Prepared
+    from cauce.runner.sql_source import Given
+    from cauce.sql.dataset import SqlDataset
+
+SHOWN_ROWS = 40
+EXPLAINED_REJECTS = 100_000
+"""So many rejects of a large run are looked at for the remedy."""
+
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option("--schema", help="schema of the tables, as `cauce schema` prints it", metavar="FILE",
+                 show_default="inferred"),
+]  # fmt: skip
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="type of a column, such as orders.paid=decimal; repeatable", metavar="COLUMN=TYPE"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlOptions:
+    """Statements, the files they read, and where their answers go."""
+
+    text: Annotated[str, typer.Argument(help="SQL statements", metavar="TEXT", show_default="standard input")] = ""
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="file with statements", metavar="FILE")] = None
+    data: Annotated[Path, typer.Option(help="directory with the files: orders.csv is table orders", metavar="DIR")] = (
+        Path()
+    )
+    out: Annotated[
+        Path | None, typer.Option(help="directory for the answers", metavar="DIR", show_default="they are printed")
+    ] = None
+    format: FormatOption = "csv"
+    max_rejects: MaxRejectsOption = ""
+    schema: SchemaOption = None
+    type: TypeOption = None
+    param: ParamOption = None
+    explain: Annotated[bool, typer.Option("--explain", help="print the plan and answer nothing")] = False
+
+    def statements(self) -> str:
+        if self.text and self.file is not None:
+            raise UsageError("both a text and --file are given; give the statements once")
+        if self.text:
+            return self.text
+        if self.file is None and sys.stdin.isatty():
+            raise UsageError('there are no statements; write: cauce sql "SELECT …", or name a file with -f')
+        try:
+            return sys.stdin.read() if self.file is None else self.file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise UsageError(f"{self.file or 'standard input'} cannot be read: {problem}") from None
+
+    def given(self) -> Given:
+        from cauce.runner.sql_source import Given, read_schema
+        from cauce.schema import DatasetSchema
+
+        schema = DatasetSchema() if self.schema is None else read_schema(self.schema)
+        return Given(schema, named_values("--type", self.type, "orders.paid=decimal"))
+
+    def parameters(self) -> dict[str, str]:
+        return named_values("--param", self.param, "year=2024")
+
+
+def sql_command(options: SqlOptions, execution: RunOptions) -> None:
+    text = options.statements()
+    if options.explain:
+        _explain(options, text, execution)
+    elif options.out is None and execution.work is None and not execution.fabric and _is_little(options, text):
+        _answer_here(options, text)
+    else:
+        _answer_with_workers(options, text, execution)
+
+
+def _dataset(options: SqlOptions, text: str) -> SqlDataset:
+    from cauce.runner.sql_source import source_of
+    from cauce.sql.dataset import dataset_of
+
+    return dataset_of(source_of(text, options.data, options.given(), warn), options.parameters())
+
+
+def _explain(options: SqlOptions, text: str, execution: RunOptions) -> None:
+    from cauce.plan.explain import explain
+
+    plan = _dataset(options, text).plan(parameters=options.parameters(), partitions=execution.partition_count)
+    sys.stdout.write(explain(plan))
+
+
+def _is_little(options: SqlOptions, text: str) -> bool:
+    """Whether the tables are so small that starting processes takes longer than reading them."""
+    from cauce.runner.run import LITTLE_BYTES
+    from cauce.runner.sql_source import bytes_named
+
+    return bytes_named(text, options.data, options.given().schema) < LITTLE_BYTES
+
+
+def _prepared(options: SqlOptions, dataset: SqlDataset, partitions: int) -> Prepared:
+    from cauce.runner.sinks import prepare
+
+    return replace(prepare(dataset, options.data, None, options.parameters(), partitions), sql=dataset.sql)
+
+
+def _answer_here(options: SqlOptions, text: str) -> None:
+    """Small tables: one process, with the code of the workers."""
+    from cauce.runner.sinks import run_in_memory
+    from cauce.scan.reject_summary import RejectLimit
+    from cauce.terminal.answers import show_answer
+    from cauce.terminal.console import console, size
+    from cauce.terminal.reject_report import report_rejects
+
+    started = time.monotonic()
+    limit = RejectLimit.parse(options.max_rejects)
+    dataset = _dataset(options, text)
+    prepared = _prepared(options, dataset, 1)
+    answers = run_in_memory(prepared)
+    if limit is not None:
+        limit.check(answers.summary)
+    for query, frame in answers.items():
+        show_answer(dataset, query, frame.head(SHOWN_ROWS), frame.height)
+    seconds = time.monotonic() - started
+    read = sum(prepared.bytes.values())
+    console().print(f"{_counted(dataset)} over {size(read)} in {seconds:.1f} s", soft_wrap=True)
+    report_rejects(answers.summary, None)
+    _explain_rejects(answers.rejects, prepared)
+
+
+def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) -> None:
+    from cauce.cli.run import run_and_show
+
+    made: list[Prepared] = []
+
+    def prepared() -> tuple[Dataset, Prepared]:
+        dataset = _dataset(options, text)
+        made.append(_prepared(options, dataset, execution.partition_count))
+        return dataset, made[0]
+
+    def run(out: Path) -> None:
+        files = FileOptions(data=options.data, out=out, format=options.format, max_rejects=options.max_rejects)
+        run_and_show(files, execution, "", prepared, SHOWN_ROWS)
+        if (out / REJECTS).is_file():
+            _explain_rejects(_first_rejects(out / REJECTS), made[0])
+
+    if options.out is not None:
+        run(options.out)
+        return
+    with tempfile.TemporaryDirectory(prefix="cauce-sql-") as folder:
+        run(Path(folder))
+
+
+def _first_rejects(file: Path) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_csv(file, n_rows=EXPLAINED_REJECTS, infer_schema=False)
+
+
+def _counted(dataset: SqlDataset) -> str:
+    count = len(dataset.queries)
+    return f"{count} {'statement' if count == 1 else 'statements'}"
+
+
+def _explain_rejects(rejects: pl.DataFrame, prepared: Prepared) -> None:
+    """Prints, for each column whose sample misled, the option that reads its cells."""
+    from cauce.schema import misled, spec_of
+
+    assert prepared.sql is not None
+    for table in prepared.sql.schema.tables:
+        names = [file.name for file in prepared.files.get(spec_of(table).name, ())]
+        for sentence in misled(table, rejects.filter(rejects["file"].is_in(names))):
+            warn(sentence)
+
+
+def schema_command(data: Path, types: list[str] | None) -> None:
+    from cauce.runner.sql_source import schema_of
+
+    sys.stdout.write(schema_of(data, named_values("--type", types, "orders.paid=decimal"), warn).to_toml())

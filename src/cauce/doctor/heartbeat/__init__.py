@@ -1,0 +1,1 @@
+"""Heartbeats that every process sends: when to send one, and sending it."""

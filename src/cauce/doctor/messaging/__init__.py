@@ -1,0 +1,1 @@
+"""Datagrams between processes: authenticated envelopes, replay protection, UDP sockets."""

@@ -1,0 +1,1 @@
+"""The fabric of a RabbitMQ cluster: logs are parts of streams, leases are unacknowledged messages."""

@@ -1,0 +1,1 @@
+"""Settings of a broker that the fabric relies on, and checks of them."""

@@ -1,0 +1,1 @@
+"""HTTP plumbing independent of routes: bodies, headers, limits, problem documents, event streams."""

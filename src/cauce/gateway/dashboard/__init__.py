@@ -1,0 +1,1 @@
+"""Routes and data of the dashboard and of the cluster pages."""

@@ -1,0 +1,141 @@
+"""Live state of the cluster for the dashboard: processes, events and the end of process logs. Data about a job is sent
+only to its owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cauce.api.cluster import LogBody
+from cauce.api.http import EVENT_STREAM
+from cauce.doctor.json_bodies import ClusterBody, cluster_body, events_after, last_events
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.names import is_name
+from cauce.doctor.query import QueryClient
+from cauce.errors import CauceError
+from cauce.gateway.asgi.event_streams import KEEP_ALIVE_S, STILL_HERE, WAITING, event
+from cauce.gateway.asgi.negotiate import choose
+from cauce.gateway.asgi.operations import STREAM, Operation
+from cauce.gateway.asgi.problems import HttpError
+from cauce.gateway.asgi.responses import event_stream, json_response
+from cauce.gateway.pool import Pool
+from cauce.gateway.redaction import events_for, rows_for
+from cauce.gateway.service import Service
+from cauce.gateway.status_polling import LOOK_S, StatusPolling
+from cauce.gateway.validation.names import LOCAL
+
+PROCESSES_S = 1.0
+ASK_S = 1.5
+FIRST_EVENTS = 1000
+LOG_BYTES = 64 << 10
+
+
+class ClusterLive:
+    def __init__(self, folder: Path, pool: Pool[Service], watching: StatusPolling) -> None:
+        self._home = ServiceDir(folder)
+        self._pool = pool
+        self._watching = watching
+        self._look: asyncio.Task[ClusterBody | None] | None = None
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation(
+                "GET",
+                "/v1/cluster/live",
+                "clusterLive",
+                "Live stream of the processes of the service and their events",
+                self._live,
+                STREAM,
+                "Events named `processes`, as /v1/cluster, and `events`, as /v1/cluster/events",
+                problems=(406,),
+            ),
+            Operation(
+                "GET",
+                "/v1/cluster/processes/{process}/log",
+                "clusterLog",
+                "The last lines of the log of a process on this machine",
+                self._log,
+                LogBody,
+                "The text",
+            ),
+        ]
+
+    async def _live(self, request: Request, owner: str) -> Response:
+        choose(request.headers.get("accept"), (EVENT_STREAM,))
+        if self._home.find_cluster() is None:
+            raise HttpError(404, "not-found", "this gateway runs by itself, without a cluster")
+        return event_stream(self._stream(owner))
+
+    async def _stream(self, owner: str) -> AsyncIterator[bytes]:
+        now = asyncio.get_running_loop().time
+        cursor: str | None = None
+        queried_at, sent_at = -PROCESSES_S, now()
+        while not self._watching.stopped:
+            chunk = b""
+            try:
+                news, cursor = await self._events(owner, cursor)
+            except CauceError:
+                news = b""
+                chunk = WAITING
+            if news or now() - queried_at >= PROCESSES_S:
+                queried_at = now()
+                chunk += await self._processes(owner) or WAITING
+            chunk += news
+            if not chunk and now() - sent_at >= KEEP_ALIVE_S:
+                chunk = STILL_HERE
+            if chunk:
+                sent_at = now()
+                yield chunk
+            await self._watching.pause(LOOK_S)
+
+    async def _events(self, owner: str, cursor: str | None) -> tuple[bytes, str]:
+        events = await self._pool.run(lambda on: on.events.read(), "events")
+        page = last_events(events, FIRST_EVENTS) if cursor is None else events_after(events, cursor, FIRST_EVENTS)
+        if not page.events and cursor is not None:
+            return b"", cursor
+        return event("events", msgspec.json.encode({"events": events_for(owner, page.events)})), page.next
+
+    async def _processes(self, owner: str) -> bytes | None:
+        """Concurrent streams share one query. None if no doctor answers."""
+        if self._look is None or self._look.done():
+            # Not in the pool: a query may block until its timeout, and the pool's threads are for the fabric.
+            self._look = asyncio.create_task(asyncio.to_thread(self._ask))
+        body = await asyncio.shield(self._look)
+        if body is None:
+            return None
+        rows = rows_for(owner, body.processes)
+        missing = self._watching.workforce.missing_in(owner, rows, body.doctor) if body.running else None
+        shown = msgspec.structs.replace(body, processes=rows, no_worker=missing)
+        return event("processes", msgspec.json.encode(shown))
+
+    def _ask(self) -> ClusterBody | None:
+        cluster = self._home.find_cluster()
+        if cluster is None or not cluster.doctors:
+            return None
+        with QueryClient(cluster) as client:
+            view = client.status(ASK_S)
+        return None if view is None else cluster_body(view)
+
+    async def _log(self, request: Request, owner: str) -> Response:
+        """Logs name the jobs of all owners: they are shown to local users only."""
+        name = request.path_params["process"]
+        if owner != LOCAL or not is_name(name):
+            raise HttpError(404, "not-found", "logs are shown on the service's own machine only, without a token")
+        text = await asyncio.to_thread(_end_of, self._home.log(name))
+        return json_response(LogBody(name, text))
+
+
+def _end_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - LOG_BYTES, 0))
+            text = file.read(LOG_BYTES).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return text if size <= LOG_BYTES else text.partition("\n")[2]

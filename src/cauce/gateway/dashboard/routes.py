@@ -1,0 +1,104 @@
+"""Routes for the dashboard beyond the job API: datasets, plan graphs and event streams."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cauce.api.http import EVENT_STREAM
+from cauce.gateway.asgi.event_streams import all_events, job_events
+from cauce.gateway.asgi.negotiate import choose
+from cauce.gateway.asgi.operations import STREAM, Operation, parameter
+from cauce.gateway.asgi.problems import bad_request
+from cauce.gateway.asgi.responses import event_stream, json_response
+from cauce.gateway.jobs.catalogue import DatasetsBody
+from cauce.gateway.jobs.progress.plan_graph import GraphBody
+from cauce.gateway.pool import Pool
+from cauce.gateway.service import Service
+from cauce.gateway.status_polling import StatusPolling
+
+_GRAPH = parameter(
+    "graph",
+    {"type": "boolean", "default": False},
+    "Also send events named `graph`, about once a second, each with a GraphBody as its data",
+)
+
+
+class DashboardRoutes:
+    def __init__(self, pool: Pool[Service], watching: StatusPolling) -> None:
+        self._pool = pool
+        self._watching = watching
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation(
+                "GET",
+                "/v1/datasets",
+                "datasets",
+                "The datasets, with their queries and tables",
+                self._datasets,
+                DatasetsBody,
+                "With tables and queries",
+            ),
+            Operation(
+                "GET",
+                "/v1/events",
+                "allEvents",
+                "Status of the caller's jobs, sent on every change",
+                self._all_events,
+                STREAM,
+                "An event named `all` with a JobsBody, then events named `status`, and `gone` with the id of a job",
+                problems=(406,),
+            ),
+            Operation(
+                "GET",
+                "/v1/jobs/{job}/events",
+                "events",
+                "Status of a job, sent on every change until it ends",
+                self._events,
+                STREAM,
+                "Events named `status`, each with a JobStatus as its data",
+                parameters=(_GRAPH,),
+                problems=(406,),
+            ),
+            Operation(
+                "GET",
+                "/v1/jobs/{job}/graph",
+                "graph",
+                "The plan of a job with its progress",
+                self._graph,
+                GraphBody,
+                "Stages, edges, history",
+                problems=(409,),
+            ),
+        ]
+
+    async def _datasets(self, request: Request, owner: str) -> Response:
+        found = await self._pool.run(lambda on: on.jobs.datasets(), "datasets")
+        return json_response(found)
+
+    async def _graph(self, request: Request, owner: str) -> Response:
+        job = request.path_params["job"]
+        found = await self._watching.graph(owner, job)
+        return json_response(found)
+
+    async def _events(self, request: Request, owner: str) -> Response:
+        choose(request.headers.get("accept"), (EVENT_STREAM,))
+        job = request.path_params["job"]
+        graph = _flag(request, "graph")
+        read = await self._pool.run(lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+        first = await self._watching.workforce.noted(owner, read)
+        return event_stream(job_events(self._watching, owner, job, first, graph=graph))
+
+    async def _all_events(self, request: Request, owner: str) -> Response:
+        choose(request.headers.get("accept"), (EVENT_STREAM,))
+        listed = await self._pool.run(lambda on: on.jobs.list(owner), "list")
+        first = await self._watching.workforce.all_noted(owner, listed)
+        return event_stream(all_events(self._watching, owner, first))
+
+
+def _flag(request: Request, name: str) -> bool:
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise bad_request(f"{name} must be true or false, not {text[:40]!r}")
+    return text == "true"

@@ -1,0 +1,1 @@
+"""The dashboard's files: plain HTML, CSS and ES modules. No build step, no external resources, no computation."""

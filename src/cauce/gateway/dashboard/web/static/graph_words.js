@@ -1,0 +1,67 @@
+// Describes a job's plan and progress in words, and as a table for people who cannot see the drawing.
+
+import { breakable, h, replace, say } from "./dom.js";
+import { bytes, count, percent, plural, short } from "./format.js";
+import { scroller } from "./scroller.js";
+
+/** @typedef {import("./graph.js").Stage} Stage */
+/** @typedef {import("./graph.js").Edge} Edge */
+/** @typedef {import("./graph.js").Graph} Graph */
+
+/** @param {Edge} edge @param {boolean} live */
+export function flowText(edge, live) {
+  if (live) return edge.rows_per_s ? `${short(edge.rows_per_s)} rows/s` : edge.bytes_per_s ? `${bytes(edge.bytes_per_s)}/s` : "";
+  return edge.rows ? `${short(edge.rows)} rows` : edge.bytes ? bytes(edge.bytes) : "";
+}
+
+/** The backlog of an edge while the job runs. @param {Edge} edge */
+export function backlogText(edge) {
+  return edge.backlog ? `${short(edge.backlog)} waiting` : "";
+}
+
+/** @param {Stage} stage @param {boolean} done @param {boolean} live */
+export function shareText(stage, done, live) {
+  if (stage.failed) return "failed";
+  if (stage.tasks === 0) return "pages in input order";
+  if (done) return live ? "finished" : `finished, busy ${percent(stage.busy)}`;
+  const tasks = stage.finished ? `${stage.finished} of ${plural(stage.tasks, "task")}, ` : "";
+  return `${tasks}busy ${percent(stage.busy)}, waits ${percent(stage.waiting)}`;
+}
+
+/** @param {Stage} stage */
+export function stageWords(stage) {
+  const failed = stage.failed ? "This stage failed the job. " : "";
+  return `${failed}${stage.name}, for ${stage.queries.join(", ")}: ${stage.finished} of ${plural(stage.tasks, "task")} finished; ` +
+    `busy ${percent(stage.busy)}, waiting for input ${percent(stage.waiting)}, idle ${percent(stage.idle)} of the time`;
+}
+
+/** @param {Edge} edge */
+export function edgeWords(edge) {
+  const keys = edge.keys.length ? ` by ${edge.keys.join(", ")}` : "";
+  const waiting = edge.backlog ? `; ${plural(edge.backlog, edge.unit)} waiting` : "";
+  return `${edge.spread}${keys}: ${plural(edge.records, edge.unit)}, ${plural(edge.rows, "row")}, ${bytes(edge.bytes)}${waiting}`;
+}
+
+/** @param {Graph} graph */
+export function describe(graph) {
+  const busiest = [...graph.stages].sort((a, b) => b.busy - a.busy)[0];
+  const most = busiest ? ` The busiest is ${busiest.name} with ${percent(busiest.busy)}.` : "";
+  const failed = graph.stages.filter((stage) => stage.failed).map((stage) => ` Failed: ${stage.name}.`).join("");
+  return `The job's plan: ${plural(graph.stages.length, "stage")}, ${plural(graph.edges.length, "edge")}.${failed}${most}`;
+}
+
+/** @param {HTMLElement} rows */
+export function stageTable(rows) {
+  const heads = ["Stage", "Tasks", "Busy", "Waiting", "Idle", "Rows in", "Bytes in"];
+  return scroller("Stages",
+    h("table.compact", {}, h("thead", {}, h("tr", {}, heads.map((head, index) => h(index ? "th.number" : "th", { scope: "col" }, head)))), rows));
+}
+
+/** @param {Element} row @param {Stage} stage */
+export function fillRow(row, stage) {
+  const cells = [stage.failed ? `${stage.name} (failed)` : stage.name, `${stage.finished} of ${stage.tasks}`, percent(stage.busy), percent(stage.waiting),
+    percent(stage.idle), count(stage.rows), bytes(stage.bytes)];
+  while (row.children.length < cells.length) row.append(h(row.children.length ? "td.number" : "td"));
+  if (row.children[0].textContent !== cells[0]) replace(row.children[0], breakable(cells[0]));
+  cells.slice(1).forEach((text, index) => say(row.children[index + 1], text));
+}

@@ -1,0 +1,178 @@
+// The list of jobs with live status: search, filter by state, pages, and ending several jobs at once.
+
+import { now, Problem } from "./api.js";
+import { h, keyed, replace, say, set } from "./dom.js";
+import { count, plural } from "./format.js";
+import { canEnd, endJobs, endName } from "./job_end.js";
+import { countsOf, matching, PAGE_JOBS, pageOf, STATES } from "./job_filter.js";
+import { fillRow, makeRow } from "./job_row.js";
+import { NoWorkerBanner } from "./no_worker.js";
+import { Pace } from "./progress.js";
+import { follow } from "./stream.js";
+
+const COLUMNS = ["", "Job", "State", "Dataset", "Client", "Progress", "Time", "Started"];
+
+/** @typedef {import("./progress.js").Status} Status */
+
+/** Kept while the tab is open, so that returning from a job shows the same list. @type {import("./job_filter.js").Filter} */
+const filter = { state: "all", text: "", page: 0 };
+
+export class JobsPage {
+  /** @param {AbortSignal} signal */
+  constructor(signal) {
+    /** @type {Map<string, Status>} */
+    this.jobs = new Map();
+    /** @type {Set<string>} */
+    this.chosen = new Set();
+    this.loaded = false;
+    this.noted = "none";
+    this.pace = new Pace();
+    this.rows = h("tbody");
+    this.all = /** @type {HTMLInputElement} */ (
+      h("input", { type: "checkbox", "aria-label": "Choose all jobs shown", onchange: () => this.chooseAll() }));
+    this.end = h("button.danger", { type: "button", onclick: () => this.endChosen() });
+    this.chips = h("div.chips", { role: "group", "aria-label": "Jobs by state" }, STATES.map(([state]) =>
+      h("button.chip", { type: "button", "data-state": state, onclick: () => this.choose({ state, page: 0 }) })));
+    this.note = h("div.empty");
+    this.missing = new NoWorkerBanner();
+    this.live = h("span.live", { role: "status" }, "");
+    const head = COLUMNS.map((name) => h("th", { scope: "col" }, name || this.all));
+    this.table = h("table.jobs", {}, h("thead", {}, h("tr", {}, head)), this.rows);
+    this.element = h("section", { "aria-labelledby": "title" },
+      h("div.bar", {}, h("h1", { id: "title" }, "Jobs"), this.live, h("span.spring"), this.end,
+        h("a.button.primary", { href: "#/new" }, "New job")),
+      this.missing.element, h("div.bar.filters", {}, this.search(), this.chips), this.table, this.note, this.pager());
+    this.show();
+    follow("/v1/events", {
+      event: (name, data) => this.take(name, data),
+      live: (live) => say(this.live, live ? "" : "Live updates are interrupted; retrying."),
+      refused: (problem) => this.refused(problem),
+    }, signal);
+    const ticking = setInterval(() => this.show(), 1000);
+    signal.addEventListener("abort", () => clearInterval(ticking));
+  }
+
+  search() {
+    const change = (/** @type {Event} */ event) => this.choose({ text: /** @type {HTMLInputElement} */ (event.target).value, page: 0 });
+    return h("input", { type: "search", placeholder: "Search by job id or dataset", "aria-label": "Search jobs", value: filter.text,
+      autocomplete: "off", spellcheck: "false", oninput: change });
+  }
+
+  pager() {
+    this.back = h("button", { type: "button", onclick: () => this.choose({ page: filter.page - 1 }) }, "Newer");
+    this.next = h("button", { type: "button", onclick: () => this.choose({ page: filter.page + 1 }) }, "Older");
+    this.where = h("span.quiet", { role: "status" });
+    this.pages = h("nav.bar.pager", { "aria-label": "Pages of jobs" }, this.back, this.next, this.where);
+    return this.pages;
+  }
+
+  /** @param {string} name @param {any} data */
+  take(name, data) {
+    if (name === "all") {
+      this.jobs = new Map(data.jobs.map((/** @type {Status} */ status) => [status.job, status]));
+      this.loaded = true;
+    } else if (name === "status") this.jobs.set(data.job, data);
+    else if (name === "gone") this.jobs.delete(data.job);
+    this.show();
+  }
+
+  /** @param {Problem} problem */
+  refused(problem) {
+    this.problem = problem;
+    this.show();
+  }
+
+  /** @param {Partial<import("./job_filter.js").Filter>} change */
+  choose(change) {
+    Object.assign(filter, change);
+    this.show();
+  }
+
+  show() {
+    this.missing.show([...this.jobs.values()].find((status) => status.no_worker)?.no_worker);
+    const found = matching(this.jobs.values(), filter);
+    const { number, last, rows } = pageOf(found, filter.page);
+    filter.page = number;
+    this.shown = rows;
+    for (const job of this.chosen) if (!this.canEnd(job)) this.chosen.delete(job);
+    keyed(this.rows, rows, (status) => status.job, (status) => makeRow(status, () => this.toggle(status.job)),
+      (row, status) => fillRow(row, status, this.chosen.has(status.job), this.pace.left(status, now())));
+    set(this.table, "hidden", !rows.length);
+    this.fillNote(rows.length ? "" : this.problem ? "refused" : !this.loaded ? "loading" : this.jobs.size ? "no match" : "no jobs");
+    this.showControls();
+    set(/** @type {Element} */ (this.pages), "hidden", last === 0);
+    set(/** @type {Element} */ (this.back), "disabled", number === 0);
+    set(/** @type {Element} */ (this.next), "disabled", number === last);
+    const first = number * PAGE_JOBS;
+    say(/** @type {Element} */ (this.where), `${count(first + 1)}–${count(first + rows.length)} of ${plural(found.length, "job")}`);
+  }
+
+  showControls() {
+    countsOf(this.jobs.values(), filter.text).forEach((many, index) => {
+      say(this.chips.children[index], `${STATES[index][1]} ${count(many)}`);
+      set(this.chips.children[index], "aria-pressed", String(STATES[index][0] === filter.state));
+    });
+    const open = (this.shown ?? []).filter(canEnd);
+    this.all.checked = open.length > 0 && open.every((status) => this.chosen.has(status.job));
+    set(this.end, "hidden", !this.chosen.size);
+    say(this.end, endName(this.chosenJobs()));
+  }
+
+  /** @param {string} job */
+  canEnd(job) {
+    const status = this.jobs.get(job);
+    return status !== undefined && canEnd(status);
+  }
+
+  chosenJobs() {
+    return [...this.chosen].flatMap((job) => this.jobs.get(job) ?? []);
+  }
+
+  /** Rebuilt only on change, so that a button in it keeps its focus. @param {string} kind */
+  fillNote(kind) {
+    if (kind === this.noted) return;
+    this.noted = kind;
+    replace(this.note, kind ? this.noteOf(kind) : null);
+  }
+
+  /** @param {string} kind */
+  noteOf(kind) {
+    if (kind === "refused") {
+      const again = this.problem?.status === 401 ? h("button", { type: "button", onclick: () => location.reload() }, "Enter a token") : null;
+      return h("div", {}, h("p.error", { role: "alert" }, this.problem?.message), again);
+    }
+    if (kind === "loading") return h("p.quiet", {}, "Loading…");
+    if (kind === "no match") return h("div", {}, h("p.quiet", {}, "No job matches."), h("button", { type: "button", onclick: () => this.reset() }, "Show all jobs"));
+    return h("div", {}, h("p", {}, "No jobs yet."),
+      h("p.quiet", {}, "Send files from here with ", h("a", { href: "#/new" }, "New job"), ", or from a terminal:"),
+      h("pre", {}, "./cauce generate coffee --out coffee --scale 0.0005\n./cauce submit coffee --data coffee " +
+        `--gateway ${location.origin}`));
+  }
+
+  reset() {
+    const input = /** @type {HTMLInputElement} */ (this.element.querySelector("[type=search]"));
+    input.value = "";
+    this.choose({ state: "all", text: "", page: 0 });
+    input.focus();
+  }
+
+  /** @param {string} job */
+  toggle(job) {
+    if (!this.chosen.delete(job)) this.chosen.add(job);
+    this.show();
+  }
+
+  chooseAll() {
+    for (const status of (this.shown ?? []).filter(canEnd)) {
+      if (this.all.checked) this.chosen.add(status.job);
+      else this.chosen.delete(status.job);
+    }
+    this.show();
+  }
+
+  async endChosen() {
+    if (!(await endJobs(this.chosenJobs()))) return;
+    this.chosen.clear();
+    this.show();
+  }
+}

@@ -1,0 +1,187 @@
+"""The end of jobs: records outcomes, cancels, expires and trims. The only module that writes without an upload.
+
+Requests that read a job never come here: a background task of every gateway calls `sweep` once a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from cauce.api.jobs import ENDED, JobStatus, State
+from cauce.errors import CauceError, FabricError, FabricFull, FabricLost
+from cauce.fabric.contract import Fabric
+from cauce.gateway.jobs.idleness import Expiry
+from cauce.gateway.jobs.metrics_snapshot import figures_of
+from cauce.gateway.jobs.read_model import JobView
+from cauce.gateway.jobs.read_model_cache import Tell, Views
+from cauce.gateway.jobs.statuses import Statuses, read_manifest
+from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
+from cauce.gateway.jobs.uploads import SharedState
+from cauce.gateway.limits import ServiceLimits
+from cauce.gateway.validation.names import owner_and_job
+from cauce.job.outcome import Outcome
+
+_TRIM_AGAIN_S = 30.0
+"""Trim again after this time: a worker that had not read the end of the job may have appended once more."""
+
+
+class JobEnds:
+    def __init__(
+        self,
+        fabric: Fabric,
+        limits: ServiceLimits,
+        views: Views,
+        statuses: Statuses,
+        tombstones: TombstoneStore,
+        shared: SharedState,
+        clock: Callable[[], float],
+        tell: Tell,
+    ) -> None:
+        self._fabric = fabric
+        self._limits = limits
+        self._views = views
+        self._statuses = statuses
+        self._tombstones = tombstones
+        self._shared = shared
+        self._clock = clock
+        self._tell = tell
+
+    def cancel(self, name: str, data: bytes, before: State) -> JobStatus:
+        cause = f"{before}, then removed by its client" if before in ENDED else "cancelled by its client"
+        status = self._statuses.of_stone(self._delete(name, data, "cancelled", cause))
+        self._tell("cancelled", status)
+        return status
+
+    def record_end(self, name: str) -> None:
+        data = self._fabric.manifest(name)
+        view = None if data is None else self._views.view(name, data)
+        if view is not None:
+            self._record_end(view)
+
+    def sweep(self) -> list[str]:
+        """A job that fails does not stop the sweep of the others; the first error is raised at the end."""
+        expired: list[str] = []
+        problems: list[CauceError] = []
+        self._tombstones.sweep(self._shared.idleness.now())
+        stones = self._tombstones.all(self._clock())
+        for name in self._fabric.jobs():
+            whose = owner_and_job(name)
+            try:
+                if whose in stones:
+                    # A gateway crashed before it could delete the job, or the job was created concurrently.
+                    self._fabric.delete_job(name)
+                elif whose is not None and self._sweep_readable(name, *whose):
+                    expired.append(name)
+            except CauceError as problem:
+                problems.append(problem)
+        self._shared.idleness.keep_only(frozenset(self._fabric.jobs()))
+        self._shared.held_bytes = figures_of(self._views.all()).held_bytes
+        if problems:
+            raise problems[0]
+        return expired
+
+    def _sweep_readable(self, name: str, owner: str, job: str) -> bool:
+        """Whether it has expired. An unreadable job stays until its owner, who sees it as damaged, removes it."""
+        try:
+            return self._sweep_one(name, owner, job)
+        except (FabricFull, FabricLost):
+            raise
+        except FabricError:
+            return False
+
+    def _sweep_one(self, name: str, owner: str, job: str) -> bool:
+        data = self._fabric.manifest(name)
+        if data is None:
+            return False
+        view = self._views.view(name, data)
+        if view is None:
+            status = self._statuses.of_unreadable(owner, job, data)
+        else:
+            self._record_end(view)
+            self._trim(view)
+            status = self._statuses.of_view(view)
+            if self._is_overdue(name, status):
+                # Another gateway may have received parts of it in the meantime.
+                self._views.refresh(view, consistent=True)
+                status = self._statuses.of_view(view)
+        if not self._is_overdue(name, status):
+            return False
+        if status.state in ENDED:
+            cause = f"it was {status.state}, and its answers are retained for {self._limits.results_seconds:.0f} s"
+        else:
+            cause = f"no part was received for {self._limits.receiving_seconds:.0f} s"
+        self._tell("expired", self._statuses.of_stone(self._delete(name, data, "expired", cause)))
+        return True
+
+    def _record_end(self, view: JobView) -> None:
+        """Records the outcome that the logs imply. A read barrier comes first, so that an outcome which another gateway
+        has recorded is kept, and a second one before anything is shown."""
+        self._views.refresh(view)
+        if view.unrecorded_outcome() is None:
+            return
+        self._views.refresh(view, consistent=True)
+        outcome = view.unrecorded_outcome()
+        if outcome is None or not self._append(view, msgspec.structs.replace(outcome, at=self._clock())):
+            return
+        self._views.refresh(view, consistent=True)
+        self._trim(view)
+        self._tell(view.state, self._statuses.of_view(view))
+
+    def _append(self, view: JobView, outcome: Outcome) -> bool:
+        """False if the fabric has no space, even after the logs of the job were trimmed, or if the job was deleted."""
+        for attempt in range(2):
+            try:
+                return view.record(self._fabric, outcome)
+            except FabricFull:
+                if not attempt:
+                    with suppress(FabricFull):
+                        self._fabric.trim(view.name, view.kept_logs())
+        return False
+
+    def _trim(self, view: JobView) -> None:
+        """Deletes the logs of an ended job that no request needs any more."""
+        if view.outcome is None:
+            return
+        late = self._clock() - view.outcome.at > _TRIM_AGAIN_S
+        if view.trims < 1 + late:
+            self._fabric.trim(view.name, view.kept_logs())
+            view.trims = 1 + late
+
+    def _is_overdue(self, name: str, status: JobStatus) -> bool:
+        if status.expires is None:
+            return False
+        limits = self._limits
+        limit_s = limits.results_seconds if status.state in ENDED else limits.receiving_seconds
+        least_s = min(limits.receiving_seconds, limit_s)
+        activity = tuple((table.parts, table.complete) for table in status.tables.values())
+        return self._shared.idleness.is_overdue(name, Expiry(status.expires, limit_s, least_s, activity))
+
+    def _delete(self, name: str, data: bytes, state: State, cause: str) -> Tombstone:
+        """Appends the tombstone, then deletes the job: after a crash in between, another gateway's sweep deletes it. If
+        the fabric has no space for the tombstone, the job is deleted first, atomically: after a crash in between it is
+        gone without a tombstone, and does not come back."""
+        owner, job = owner_and_job(name) or ("", name)
+        manifest = read_manifest(name, data)
+        stone = Tombstone(
+            job,
+            owner,
+            manifest.dataset,
+            list(manifest.queries),
+            manifest.parameters,
+            state,
+            cause,
+            state,
+            manifest.created,
+            self._clock(),
+        )
+        try:
+            self._tombstones.add(stone)
+            self._fabric.delete_job(name)
+        except FabricFull:
+            self._fabric.delete_job(name)
+            self._tombstones.add_later(stone)
+        self._views.forget(name)
+        return self._tombstones.find(owner, job, self._clock()) or stone

@@ -1,0 +1,424 @@
+"""The job service over a fabric: synchronous steps, no HTTP, no threads. Every exception is a ServiceError.
+
+All durable state is on the fabric; this module caches only read models and log positions. Every gateway on the same
+fabric gives the same answers, and each may crash between two steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from cauce.api.jobs import ENDED, JobRequest, JobsBody, JobStatus
+from cauce.api.parts import Held, PartsBody
+from cauce.datasets.registry import Registry
+from cauce.errors import CauceError, CorruptRecord, FabricError, FabricFull, FabricLost, JobGone
+from cauce.fabric.contract import Fabric
+from cauce.gateway.errors import (
+    BadRequest,
+    JobExistsOtherwise,
+    TooManyJobs,
+    Unavailable,
+)
+from cauce.gateway.jobs.catalogue import DATASET_ERRORS, DatasetsBody, catalogue, reason
+from cauce.gateway.jobs.job_end import JobEnds
+from cauce.gateway.jobs.metrics_snapshot import Figures, figures_of
+from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_dataset
+from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
+from cauce.gateway.jobs.read_model import JobView
+from cauce.gateway.jobs.read_model_cache import EndFound, Tell, Views
+from cauce.gateway.jobs.result_cursor import list_cursor, read_list_cursor
+from cauce.gateway.jobs.results import Results, translated_errors
+from cauce.gateway.jobs.statuses import Statuses, read_manifest, sentence
+from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
+from cauce.gateway.jobs.uploads import SharedState, Uploads
+from cauce.gateway.limits import ServiceLimits
+from cauce.gateway.model import Answer, PartBody, RejectPage, ResultPage
+from cauce.gateway.validation.names import LOCAL, fabric_name, owner_and_job
+from cauce.job.manifest import Manifest
+from cauce.job.topology import Topology
+from cauce.runner.local_client import enqueue_tasks
+
+JobStatuses = list[JobStatus]
+FabricNames = list[str]
+ListedJobs = list["_Listed"]
+
+MOST_LISTED = 1_000
+"""The most jobs in a page of a list, and in an event stream of all jobs."""
+_PLANS_KEPT = 2_000
+_ALL_JOBS_SHARE = 10
+"""The limit of all jobs, ended ones included, as a multiple of the limit of open jobs."""
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """An entry of a job list. `known` is the job's tombstone, its manifest, or the error that prevents reading it."""
+
+    created: float
+    job: str
+    known: Tombstone | bytes | FabricError
+
+
+class Jobs:
+    """All jobs of all owners, as read by one thread of a gateway."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        limits: ServiceLimits,
+        clock: Callable[[], float] = time.time,
+        *,
+        datasets: Registry | None = None,
+        tell: Tell | None = None,
+        end_found: EndFound | None = None,
+        shared: SharedState | None = None,
+    ) -> None:
+        self._fabric = fabric
+        self._limits = limits
+        self._clock = clock
+        self._datasets = datasets or Registry()
+        self._statuses = Statuses(limits)
+        self._tell = tell or (lambda event, status: None)
+        self._shared = shared or SharedState()
+        self._tombstones = TombstoneStore(fabric, self._shared.tombstones)
+        self._views = Views(fabric, self._datasets, self._statuses, self._tombstones, clock, end_found or _ignore)
+        self._ends = JobEnds(
+            fabric, limits, self._views, self._statuses, self._tombstones, self._shared, clock, self._tell
+        )
+        self._results = Results(fabric, self._views, self._statuses)
+        self._planned: dict[bytes, Manifest] = {}
+        self._uploads = Uploads(fabric, limits, self._views, self._statuses, self._shared, clock, self._tell)
+
+    # Creating a job.
+
+    def create(self, owner: str, job: str, request: JobRequest) -> tuple[JobStatus, bool]:
+        """Creates a job; True if it is new. Idempotent: the same request again returns the existing job."""
+        name = fabric_name(owner, job)
+        wanted = self._plan(name, owner, request)
+        with translated_errors():
+            standing = self._views.manifest(name)
+            created = False
+            if standing is None:
+                stone = self._tombstones.find_consistent(owner, job, self._clock())
+                if stone is not None:
+                    return self._ended_before(job, wanted, stone), False
+                self._check_limits(owner)
+                ours = wanted.dump()
+                standing = self._fabric.create_job(name, ours)
+                created = standing == ours
+            view = self._views.view(name, standing)
+            if view is None:
+                return self._statuses.of_unreadable(owner, job, standing), False
+            self._check_same(job, self._request_of(view.manifest), self._request_of(wanted))
+            view.barrier_passed |= created
+            try:
+                self._views.refresh(view)
+            except CorruptRecord as problem:
+                return self._statuses.of_damaged(owner, job, problem), False
+            if view.state not in ENDED and view.plan_problem() is None:
+                enqueue_tasks(self._fabric, name, view.topology)
+            # Another gateway cancelled the job while we created it: the cancellation wins.
+            stone = self._tombstones.find_consistent(owner, job, self._clock()) if created else None
+            if stone is not None:
+                self._fabric.delete_job(name)
+                return self._statuses.of_stone(stone), False
+            status = self._statuses.of_view(view)
+        if created:
+            self._tell("created", status)
+        return status, created
+
+    def _plan(self, name: str, owner: str, request: JobRequest) -> Manifest:
+        """The manifest of the requested job. Plans are cached by request and dataset version."""
+        asked = msgspec.json.encode((request, self._datasets.stamp(request.dataset)))
+        known = self._planned.get(asked)
+        if known is None:
+            known = self._planned[asked] = self._make_plan(request)
+            if len(self._planned) > _PLANS_KEPT:
+                self._planned.clear()
+        return msgspec.structs.replace(known, job=name, owner=owner, created=self._clock())
+
+    def _make_plan(self, request: JobRequest) -> Manifest:
+        names = self._datasets.names()
+        if request.dataset not in names:
+            raise BadRequest(f"dataset {request.dataset[:80]!r} does not exist; expected one of {', '.join(names)}")
+        lanes, partitions = self._limits.lanes, self._limits.partitions
+        with self._usable(request.dataset):
+            dataset = self._datasets.load(request.dataset)
+        try:
+            parameters = dataset.settle(request.parameters)
+            dataset.choose(request.queries)
+        except CauceError as problem:
+            raise BadRequest(reason(problem)) from problem
+        with self._usable(request.dataset):
+            plan = dataset.plan(request.queries, parameters, partitions)
+            return Manifest(
+                "",
+                dataset.name,
+                tuple(plan.results),
+                parameters,
+                partitions,
+                lanes,
+                plan.digest,
+                lanes,
+                source=dataset.version,
+                outline=Topology(plan, lanes).outline(),
+            )
+
+    @contextmanager
+    def _usable(self, dataset: str) -> Iterator[None]:
+        """The code of a dataset may raise anything; only the operator can correct it."""
+        try:
+            yield
+        except DATASET_ERRORS as problem:
+            raise BadRequest(
+                f"dataset {dataset} cannot be used: {reason(problem)}; the operator of this service must correct it"
+            ) from problem
+
+    def _ended_before(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
+        self._check_same(job, JobRequest(stone.dataset, stone.queries, stone.parameters), self._request_of(wanted))
+        return self._statuses.of_stone(stone)
+
+    def _request_of(self, manifest: Manifest) -> JobRequest:
+        return JobRequest(manifest.dataset, list(manifest.queries), manifest.parameters)
+
+    def _check_same(self, job: str, standing: JobRequest, wanted: JobRequest) -> None:
+        """Raises if a job id is reused with a different request, and names the difference."""
+        if standing != wanted:
+            raise JobExistsOtherwise(
+                f"job {job} was created with {_difference(standing, wanted)}: use another id, or send the same request"
+            )
+
+    def _check_limits(self, owner: str) -> None:
+        limits = self._limits
+        names = [name for name in self._fabric.jobs() if owner_and_job(name) is not None]
+        if len(names) < min(limits.jobs, limits.jobs_per_owner, limits.kept_jobs_per_owner):
+            return
+        # Clients without a token share one owner: only the total limits them.
+        if owner != LOCAL and sum(_owner_of(name) == owner for name in names) >= limits.kept_jobs_per_owner:
+            raise TooManyJobs(
+                f"you have {limits.kept_jobs_per_owner} jobs, ended ones included, which is the limit; remove jobs "
+                "whose answers you no longer need",
+                retry_after=60,
+            )
+        if len(names) >= limits.jobs * _ALL_JOBS_SHARE:
+            raise TooManyJobs(
+                "the service has reached its limit of stored jobs; remove some, or retry later", retry_after=60
+            )
+        owners = [_owner_of(view.name) for view in self._views.all() if self._open_after_refresh(view)]
+        if len(owners) >= limits.jobs:
+            raise TooManyJobs(f"the service has {limits.jobs} open jobs, its limit; retry later", retry_after=10)
+        if owners.count(owner) >= limits.jobs_per_owner:
+            raise TooManyJobs(
+                f"you have {limits.jobs_per_owner} open jobs, which is the limit; wait for one to end or cancel one",
+                retry_after=10,
+            )
+
+    def _open_after_refresh(self, view: JobView) -> bool:
+        try:
+            self._views.refresh(view)
+        except (FabricFull, FabricLost):
+            raise
+        except FabricError:
+            # An unreadable job counts with its last known state, so that it does not prevent new jobs.
+            pass
+        return view.state not in ENDED
+
+    # Parts.
+
+    def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
+        """Stores a part. True: new. False: the same part was stored already."""
+        with translated_errors(), self._deletion_of(owner, job):
+            return self._uploads.put_part(owner, job, table, seq, part)
+
+    def held(self, owner: str, job: str, table: str) -> Held:
+        with translated_errors():
+            return self._uploads.held(owner, job, table)
+
+    def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
+        """The receipts of the stored parts, by number; also for a job that has ended."""
+        with translated_errors():
+            return self._uploads.parts(owner, job, table, first, limit)
+
+    def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
+        """Completes a table. True: completed now. False: it was completed before with the same number."""
+        with translated_errors(), self._deletion_of(owner, job):
+            return self._uploads.complete(owner, job, table, parts)
+
+    # Reading a job.
+
+    def status(self, owner: str, job: str) -> JobStatus:
+        with translated_errors():
+            name = fabric_name(owner, job)
+            data = self._views.manifest(name)
+            if data is None:
+                return self._statuses.of_stone(self._views.stone(owner, job))
+            return self._current(name, owner, job, data)
+
+    def list(self, owner: str) -> JobStatuses:
+        """The newest jobs of an owner, oldest first, including jobs cancelled or expired during the last day."""
+        with translated_errors():
+            return [self._shown(owner, each) for each in self._listed(owner)[-MOST_LISTED:]]
+
+    def list_page(self, owner: str, cursor: str | None, limit: int) -> JobsBody:
+        """All jobs of an owner, oldest first, a page at a time."""
+        after = None if cursor is None else read_list_cursor(cursor)
+        with translated_errors():
+            found = [each for each in self._listed(owner) if after is None or (each.created, each.job) > after]
+            page = found[:limit]
+            rest = list_cursor(page[-1].created, page[-1].job) if len(found) > limit else None
+            return JobsBody([self._shown(owner, each) for each in page], rest)
+
+    def _listed(self, owner: str) -> ListedJobs:
+        stones = self._tombstones.all(self._clock())
+        found = [_Listed(stone.created, job, stone) for (whose, job), stone in stones.items() if whose == owner]
+        for name in self._fabric.jobs():
+            whose, job = owner_and_job(name) or ("", "")
+            if whose == owner and (owner, job) not in stones:
+                found += self._listed_job(name, job)
+        return sorted(found, key=lambda each: (each.created, each.job))
+
+    def _listed_job(self, name: str, job: str) -> ListedJobs:
+        try:
+            data = self._fabric.manifest(name)
+        except (FabricFull, FabricLost):
+            raise
+        except FabricError as problem:
+            return [_Listed(0.0, job, problem)]
+        return [] if data is None else [_Listed(read_manifest(name, data).created, job, data)]
+
+    def _shown(self, owner: str, listed: _Listed) -> JobStatus:
+        """An unreadable job is shown as damaged and does not hide the others."""
+        if isinstance(listed.known, Tombstone):
+            return self._statuses.of_stone(listed.known)
+        if isinstance(listed.known, FabricError):
+            return self._statuses.of_damaged(owner, listed.job, listed.known)
+        try:
+            return self._current(fabric_name(owner, listed.job), owner, listed.job, listed.known)
+        except (FabricFull, FabricLost):
+            raise
+        except FabricError as problem:
+            return self._statuses.of_damaged(owner, listed.job, problem)
+
+    def _current(self, name: str, owner: str, job: str, data: bytes) -> JobStatus:
+        view = self._views.view(name, data)
+        if view is None:
+            return self._statuses.of_unreadable(owner, job, data)
+        try:
+            self._views.refresh(view)
+        except CorruptRecord as problem:
+            return self._statuses.of_damaged(owner, job, problem)
+        return self._statuses.of_view(view)
+
+    def result(self, owner: str, job: str, query: str, cursor: str | None, limit: int) -> ResultPage:
+        return self._results.result(owner, job, query, cursor, limit)
+
+    def answer(self, owner: str, job: str, query: str) -> Answer:
+        """A complete answer, page by page as written. Raises TooEarly until it is complete."""
+        return self._results.answer(owner, job, query)
+
+    def rejects(self, owner: str, job: str, cursor: str | None, limit: int) -> RejectPage:
+        """Rejects ordered by table and part, up to the first part that has not been read."""
+        return self._results.rejects(owner, job, cursor, limit)
+
+    def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
+        """All rejects in the format of rejects.csv, with header. Raises TooEarly until they are complete."""
+        return self._results.rejects_csv(owner, job)
+
+    def why(self, owner: str, job: str) -> str:
+        """One sentence: the input or stage that the job waits for, or how it ended."""
+        status = self.status(owner, job)
+        if status.state != "running":
+            return sentence(status)
+        with self._results.reading(owner, job) as view:
+            view.history.advance(self._fabric, view.name)
+            return lacks_dataset(view, job) or bottleneck_of(view, graph_of(view, self._clock(), job), job)
+
+    def graph(self, owner: str, job: str) -> GraphBody:
+        """The job's plan with its progress, and the sentence that `why` returns."""
+        with self._results.reading(owner, job) as view:
+            self._views.refresh(view)
+            view.history.advance(self._fabric, view.name)
+            status = self._statuses.of_view(view)
+            problem = view.plan_problem()
+            if problem is not None:
+                why = (status.state == "running" and lacks_dataset(view, job)) or sentence(status)
+                return graph_without_plan(view, self._clock(), job, why)
+            graph = graph_of(view, self._clock(), job)
+            why = sentence(status)
+            if status.state == "running":
+                why = lacks_dataset(view, job) or bottleneck_of(view, graph, job)
+            return msgspec.structs.replace(graph, why=why)
+
+    def silence_s(self, owner: str, job: str) -> float:
+        """Seconds since the last record of the client or of a worker in the job's logs."""
+        with translated_errors():
+            view = self._views.open(owner, job)
+            view.history.advance(self._fabric, view.name)
+            extent = view.history.extent
+            return max(self._clock() - max(view.active_at, extent[1] if extent is not None else 0.0), 0.0)
+
+    def figures(self) -> Figures:
+        """Metrics of all owners' jobs, from the last refresh of each."""
+        with translated_errors():
+            return figures_of(self._views.all())
+
+    def datasets(self) -> DatasetsBody:
+        return catalogue(self._datasets)
+
+    # The end of a job. Only these methods write without a request of a client.
+
+    def cancel(self, owner: str, job: str) -> JobStatus:
+        """Cancels a job, or removes an ended one, and releases everything it holds. Idempotent."""
+        with translated_errors():
+            name = fabric_name(owner, job)
+            data = self._views.manifest(name)
+            if data is None:
+                return self._statuses.of_stone(self._views.stone(owner, job))
+            before = self._current(name, owner, job, data).state
+            return self._ends.cancel(name, data, before)
+
+    def record_end(self, name: str) -> None:
+        """Records the outcome of one job (owner.job), if its logs imply one and no gateway has recorded it."""
+        with translated_errors():
+            self._ends.record_end(name)
+
+    def sweep(self) -> FabricNames:
+        """Records the outcomes of jobs that are over, trims ended jobs, expires overdue ones and sums the stored bytes.
+        Returns the names (owner.job) of expired jobs."""
+        with translated_errors():
+            return self._ends.sweep()
+
+    @contextmanager
+    def _deletion_of(self, owner: str, job: str) -> Iterator[None]:
+        """Answers as for a deleted job if another gateway deletes it during the request."""
+        try:
+            yield
+        except JobGone as problem:
+            self._views.open(owner, job)
+            raise Unavailable(f"job {job} was deleted and created again: send this again", retry_after=1) from problem
+
+
+def _ignore(name: str) -> None:
+    """Without a background task, the next sweep records the outcome."""
+
+
+def _difference(standing: JobRequest, wanted: JobRequest) -> str:
+    """The differences between two requests, in words."""
+    found: list[str] = []
+    if standing.dataset != wanted.dataset:
+        found.append(f"dataset {standing.dataset}, not {wanted.dataset}")
+    elif standing.queries != wanted.queries:
+        found.append(f"queries {', '.join(standing.queries)}, not {', '.join(wanted.queries)}")
+    for name in sorted(standing.parameters.keys() | wanted.parameters.keys()):
+        before, now = standing.parameters.get(name, "none"), wanted.parameters.get(name, "none")
+        if before != now:
+            found.append(f"parameter {name}={before}, not {name}={now}")
+    return " and ".join(found)
+
+
+def _owner_of(name: str) -> str:
+    return (owner_and_job(name) or ("", ""))[0]

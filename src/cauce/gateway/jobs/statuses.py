@@ -1,0 +1,134 @@
+"""Builds the status of a job from its read model, its tombstone, or an error that prevents reading it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cauce.api.jobs import ENDED, JobStatus
+from cauce.errors import CauceError, CorruptRecord, DatasetMissing, FabricError, OtherVersion
+from cauce.gateway.jobs.read_model import JobView
+from cauce.gateway.jobs.tombstones import DAY_S, Tombstone
+from cauce.gateway.limits import ServiceLimits
+from cauce.gateway.public_text import without_folders
+from cauce.gateway.validation.names import owner_and_job
+from cauce.job.manifest import Manifest, load_manifest
+
+
+class Statuses:
+    def __init__(self, limits: ServiceLimits) -> None:
+        self._limits = limits
+
+    def of_view(self, view: JobView) -> JobStatus:
+        status = self._of_logs(view)
+        if view.unreadable is not None:
+            return msgspec.structs.replace(
+                status, cause=without_folders(str(view.unreadable)), code=view.unreadable.code
+            )
+        problem = None if status.state in ENDED else view.plan_problem()
+        if problem is None or isinstance(problem, DatasetMissing):
+            return status
+        return self._unplanned(status, problem)
+
+    def _of_logs(self, view: JobView) -> JobStatus:
+        manifest, outcome, state = view.manifest, view.outcome, view.state
+        expires: float | None = None
+        if outcome is not None:
+            expires = outcome.at + self._limits.results_seconds
+        elif state in ("created", "receiving"):
+            expires = view.active_at + self._limits.receiving_seconds
+        return JobStatus(
+            (owner_and_job(view.name) or ("", view.name))[1],
+            manifest.owner,
+            manifest.dataset,
+            list(manifest.queries),
+            state,
+            without_folders(outcome.cause) if outcome else "",
+            outcome.code if outcome else "",
+            manifest.created,
+            outcome.at if outcome else None,
+            view.table_statuses(),
+            {query: answer.status for query, answer in view.answers.items()},
+            expires,
+            manifest.parameters,
+        )
+
+    def of_stone(self, stone: Tombstone) -> JobStatus:
+        return JobStatus(
+            stone.job,
+            stone.owner,
+            stone.dataset,
+            stone.queries,
+            stone.state,
+            without_folders(stone.cause),
+            stone.code,
+            stone.created,
+            stone.ended,
+            {},
+            {},
+            stone.ended + DAY_S,
+            stone.parameters,
+        )
+
+    def _unplanned(self, status: JobStatus, problem: CauceError) -> JobStatus:
+        """For an open job that another version of the program, or of the dataset, has created."""
+        return msgspec.structs.replace(
+            status,
+            state="failed",
+            cause=without_folders(str(problem)),
+            code=problem.code,
+            ended=status.created,
+            expires=status.created + self._limits.results_seconds,
+        )
+
+    def of_damaged(self, owner: str, job: str, problem: FabricError) -> JobStatus:
+        """For a job whose files cannot be read. It never expires: only its owner removes it."""
+        return _damaged(owner, job, _damage(problem), problem.code)
+
+    def of_unreadable(self, owner: str, job: str, data: bytes) -> JobStatus:
+        """For a job whose manifest cannot be read."""
+        try:
+            load_manifest(data, job)
+        except (CorruptRecord, OtherVersion) as problem:
+            return _damaged(
+                owner, job, without_folders(f"{problem}; remove the job, or restore its files"), problem.code
+            )
+        return _damaged(owner, job, "", "")
+
+
+def _damaged(owner: str, job: str, cause: str, code: str) -> JobStatus:
+    return JobStatus(job, owner, "", [], "damaged", cause, code, 0.0, None, {}, {}, None)
+
+
+def _damage(problem: FabricError) -> str:
+    """Omits the paths of the service's files: only the operator may see them."""
+    what = "one of its records" if isinstance(problem, CorruptRecord) else "one of its files"
+    return f"{what} cannot be read; remove the job and run it again, or ask the operator to restore its files"
+
+
+def read_manifest(name: str, data: bytes) -> Manifest:
+    """The manifest of a job; an empty one if it cannot be read."""
+    try:
+        return load_manifest(data, name)
+    except (CorruptRecord, OtherVersion):
+        return Manifest(name, "", (), {}, 1, 1, "")
+
+
+def sentence(status: JobStatus) -> str:
+    """One sentence: the uploads that a job waits for, or how it ended. Not for running jobs."""
+    job = status.job
+    match status.state:
+        case "created":
+            return f"job {job} waits for its client: no part of {' or '.join(status.tables)} has been received"
+        case "receiving":
+            waiting = [
+                f"table {name} ({table.parts} parts so far)"
+                for name, table in status.tables.items()
+                if table.complete is None
+            ]
+            return f"job {job} waits for its client to complete {' and '.join(waiting)}"
+        case "done":
+            return f"job {job} is done: all its answers are ready"
+        case "damaged":
+            return f"job {job} is damaged: {' '.join(status.cause.split())}"
+    cause = f": {' '.join(status.cause.split())}" if status.cause else ""
+    return f"job {job} {'has ' if status.state != 'cancelled' else 'was '}{status.state}{cause}"

@@ -1,0 +1,1 @@
+"""Validation of client input: names, part bodies, Arrow and Parquet bytes, file references."""

@@ -1,0 +1,41 @@
+"""Serialises frames as Arrow IPC, and computes digests of their content.
+
+Equal frames may have different bytes (values under a null, unused bits of a mask), so a digest is computed over the
+rows. Digests are comparable within one version of Polars, which is part of every plan's digest.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Literal
+
+import polars as pl
+
+from cauce.fabric.records import Kind, Record, digest_of, record
+
+COMPRESS_BYTES = 1 << 16
+"""Compressing smaller frames costs more time than it saves."""
+
+
+def dump_frame(frame: pl.DataFrame) -> bytes:
+    out = io.BytesIO()
+    compression: Literal["lz4", "uncompressed"] = "lz4" if frame.estimated_size() > COMPRESS_BYTES else "uncompressed"
+    # The oldest layout has one contiguous buffer for all strings of a column; views would also write hidden strings.
+    frame.rechunk().write_ipc_stream(out, compression=compression, compat_level=pl.CompatLevel.oldest())
+    return out.getvalue()
+
+
+def frame_digest(frame: pl.DataFrame) -> int:
+    """Equal for frames with the same rows in the same order and the same schema."""
+    content = repr((frame.height, list(frame.schema.items()))).encode()
+    if frame.height and frame.width:
+        content += frame.hash_rows(seed=0).to_numpy().tobytes()
+    return digest_of(content)
+
+
+def frame_record(producer: int, seq: int, frame: pl.DataFrame) -> Record:
+    return record(Kind.DATA, producer, seq, dump_frame(frame), frame_digest(frame))
+
+
+def load_frame(data: bytes) -> pl.DataFrame:
+    return pl.read_ipc_stream(io.BytesIO(data))

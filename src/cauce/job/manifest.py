@@ -1,0 +1,121 @@
+"""The manifest of a job. A process that has the dataset builds the same plan from it, and refuses the job if the plan
+differs. Any process can read the results of the job from it, without a plan."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import msgspec
+
+from cauce.datasets.registry import Registry
+from cauce.errors import CorruptRecord, PlanMismatch, UsageError
+from cauce.fabric.versions import decode_json
+from cauce.plan import Dataset
+from cauce.plan.outputs import Output, output_named
+from cauce.plan.physical import Plan
+from cauce.sql.source import SqlSource
+
+VERSION = 2
+_PLANS_KEPT = 64
+_plans: OrderedDict[bytes, Plan] = OrderedDict()
+
+
+class StoredLog(msgspec.Struct, frozen=True):
+    """A log that is read after the job has ended, and the producers that close it."""
+
+    log: str
+    producers: tuple[int, ...]
+
+
+class StoredAnswer(msgspec.Struct, frozen=True):
+    """The log with the pages of a query, and its columns as (column name, output name)."""
+
+    log: str
+    producers: tuple[int, ...]
+    columns: tuple[tuple[str, str], ...]
+
+    def outputs(self) -> dict[str, Output]:
+        return {column: output_named(name) for column, name in self.columns}
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """All that is needed to read the results of a job: the reports on its tables and the pages of its queries, each in
+    plan order. Independent of the versions of the dataset, of Cauce and of Polars."""
+
+    tables: dict[str, StoredLog] = {}
+    answers: dict[str, StoredAnswer] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    job: str
+    dataset: str
+    """Its name. A process without a dataset of this name skips the job."""
+    queries: tuple[str, ...]
+    parameters: dict[str, str]
+    partitions: int
+    lanes: int
+    digest: str
+    """Of the plan."""
+    workers: int = 1
+    version: int = VERSION
+    owner: str = ""
+    """The user who owns the job in a service; empty for a local run."""
+    created: float = 0.0
+    source: str = ""
+    """Digest of the file that declares the dataset."""
+    outline: Outline = Outline()
+    sql: SqlSource | None = None
+    """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process."""
+
+    def dump(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    def plan(self, datasets: Registry) -> Plan:
+        """Builds the plan, or returns a cached one: plans are immutable, and building one takes milliseconds.
+
+        Raises DatasetMissing if the dataset is not registered, PlanMismatch if the plan differs from the manifest's.
+        """
+        key = msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
+        if self.sql is None:
+            datasets.require(self.dataset)
+        plan = _plans.pop(key, None) or self._make_plan(self._load(datasets))
+        _plans[key] = plan
+        while len(_plans) > _PLANS_KEPT:
+            _plans.popitem(last=False)
+        return plan
+
+    def _load(self, datasets: Registry) -> Dataset:
+        if self.sql is None:
+            return datasets.load(self.dataset)
+        # Imported only for such jobs: the parser takes a tenth of a second.
+        from cauce.sql.dataset import dataset_of
+
+        return dataset_of(self.sql, self.parameters, self.dataset)
+
+    def _make_plan(self, dataset: Dataset) -> Plan:
+        if self.source and dataset.version != self.source:
+            raise PlanMismatch(
+                f"the code of dataset {self.dataset} has changed since job {self.job} was created: run the same "
+                "version of Cauce and of the dataset everywhere, or start a new job"
+            )
+        plan = dataset.plan(self.queries, self.parameters, self.partitions, isolate=False)
+        if plan.digest != self.digest:
+            raise PlanMismatch(
+                f"job {self.job} was planned as {self.digest[:12]}, this process plans {plan.digest[:12]} for "
+                f"{self.dataset}: run the same version of Cauce and of the dataset everywhere, or start a new job"
+            )
+        return plan
+
+
+def load_manifest(data: bytes, job: str = "") -> Manifest:
+    """Raises CorruptRecord if the bytes are not a manifest, OtherVersion if another version has written them."""
+    what = f"the stored manifest of job {job}" if job else "the stored manifest"
+    if not data.strip(b"\0 \n"):
+        raise CorruptRecord(f"{what} is damaged: it is empty")
+    manifest = decode_json(data, Manifest, VERSION, what)
+    try:
+        for answer in manifest.outline.answers.values():
+            answer.outputs()
+    except UsageError as problem:
+        raise CorruptRecord(f"{what} is damaged: {problem}") from None
+    return manifest

@@ -1,0 +1,1 @@
+"""Private RabbitMQ nodes on this machine, for experiments and tests. Never touches a broker of the system."""

@@ -1,0 +1,44 @@
+"""The settings of the deployed RabbitMQ cluster: those that every cluster needs, and those for containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cauce.fabric.rabbitmq.settings.required import RELIED_ON
+from cauce.lab.broker.configuration import listed_peers, partition_handling
+from cauce.lab.deploy.plan import AMQP_PORT, Plan
+from cauce.lab.deploy.rendering import rendered
+from cauce.lab.deploy.secret import USER
+from cauce.lab.deploy.sizes import MI
+
+BY_ORDINAL = ["cluster_formation.peer_discovery_backend = k8s"]
+"""For a StatefulSet: the first pod forms the cluster, and the others join it."""
+_MEMORY_PERCENT = 60
+"""Share of a node's memory above which publishing is blocked; the rest is for other data than messages."""
+
+
+def settings(plan: Plan, discovery: Sequence[str]) -> str:
+    """The text of the nodes' configuration file; it holds no secret."""
+    return rendered(
+        "rabbitmq.conf",
+        {
+            "discovery": "\n".join([*discovery, *partition_handling(plan.broker_version)]),
+            "relied_on": RELIED_ON.rstrip(),
+            "memory_limit": plan.broker_memory * _MEMORY_PERCENT // 100,
+            "disk_limit": max(512 * MI, plan.storage // 20),
+        },
+    )
+
+
+def by_list(hosts: Sequence[str]) -> list[str]:
+    return listed_peers(f"rabbit@{host}" for host in hosts)
+
+
+def login(password: str) -> str:
+    """Read only by a node without data: the first one creates the user."""
+    return f"default_user = {USER}\ndefault_pass = {password}\n"
+
+
+def address(password: str, hosts: Sequence[str]) -> str:
+    first, *others = [f"{host}:{AMQP_PORT}" for host in hosts]
+    return f"amqp://{USER}:{password}@{first}/%2F" + "".join(f",{other}" for other in others)

@@ -1,0 +1,1 @@
+"""Generators of words, sentences and reviews."""

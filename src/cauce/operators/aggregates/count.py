@@ -1,0 +1,41 @@
+"""Counts rows or non-null values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from cauce.operators.aggregates.base import Aggregate, Batch, Types
+
+
+@dataclass(frozen=True)
+class Count(Aggregate):
+    """The number of rows; with a column, the number of its non-null values."""
+
+    column: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    @property
+    def zero_if_none(self) -> bool:
+        return True
+
+    def over(self, names: Mapping[str, str], where: str) -> Aggregate:
+        return Count(where if self.column is None else names[self.column])
+
+    def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
+        counted = pl.len() if self.column is None else pl.col(self.column).count()
+        return [counted.cast(pl.Int64).alias(name)]
+
+    def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
+        return [pl.col(name).sum()]
+
+    def empty(self, types: Types, name: str) -> dict[str, pl.Expr]:
+        return {name: pl.lit(0).cast(types[name])}
+
+    def dtype(self, types: Types) -> pl.DataType:
+        return pl.Int64()

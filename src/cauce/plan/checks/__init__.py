@@ -1,0 +1,1 @@
+"""Validation of declared datasets and queries. Every error message says what to write instead."""

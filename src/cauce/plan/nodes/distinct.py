@@ -1,0 +1,29 @@
+"""The distinct rows of one batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from cauce.operators.late import Late
+from cauce.plan.nodes.base import Chosen
+from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Planner
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Chosen):
+    """Reduces the rows to send; duplicates across batches remain. Only the planner creates it."""
+
+    def place(self, planner: Planner) -> PlacedNode:
+        return self.place_with_input(planner)
+
+    def rows(self, evaluation: Evaluation) -> Late:
+        return evaluation.merged(self.child, lambda rows: _distinct(rows.frame(self.columns)), _distinct)
+
+    def describe(self) -> str:
+        return f"distinct {', '.join(self.columns)}"
+
+
+def _distinct(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.unique(maintain_order=True)

@@ -1,0 +1,1 @@
+"""`cauce run` on this machine: worker pool, local client, result files, work directory."""

@@ -1,0 +1,97 @@
+"""The answers that `cauce.run` returns: a frame per query, and the rejects. Rendered as tables in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+import polars as pl
+
+from cauce.errors import NoSuchAnswer, did_you_mean
+from cauce.scan.block import REJECT_SCHEMA
+from cauce.scan.reject_summary import RejectSummary
+
+SHOWN_ROWS = 10
+SHOWN_REJECTS = 5
+SHOWN_CHARACTERS = 200
+"""Limits of what a notebook shows; the frames hold everything."""
+
+
+class Answers(dict[str, pl.DataFrame]):
+    """A dictionary from the name of each query, in the order of the dataset, to its answer as a Polars frame.
+
+    `rejects` is a frame of the cells and rows that could not be parsed: file, line, column, reason and raw text.
+    """
+
+    def __init__(
+        self,
+        frames: Mapping[str, pl.DataFrame] | None = None,
+        rejects: pl.DataFrame | None = None,
+        questions: Mapping[str, str] | None = None,
+        summary: RejectSummary | None = None,
+    ) -> None:
+        super().__init__(frames or {})
+        self.rejects = pl.DataFrame(schema=REJECT_SCHEMA) if rejects is None else rejects
+        self.questions = dict(questions or {})
+        """The question of each query, as the dataset states it."""
+        self.summary = summary or RejectSummary()
+
+    @property
+    def reject_summary(self) -> pl.DataFrame:
+        """The rejects counted by table, column and reason, with a first example and a hint how to parse such cells."""
+        return self.summary.frame()
+
+    def __missing__(self, query: object) -> pl.DataFrame:
+        there = f"there are {', '.join(self)}" if self else "there are none"
+        raise NoSuchAnswer(f"no answer {query!r}; {there}{did_you_mean(str(query), self)}")
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        hint = f"; write answers[{name!r}]" if name in self else did_you_mean(name, [*self, "rejects", "questions"])
+        raise AttributeError(f"Answers has no attribute {name!r}{hint}")
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{query} ({_counted(frame.height, 'row')})" for query, frame in self.items())
+        return f"<{_counted(len(self), 'answer')}: {sizes}{self._rejected('; ')}>"
+
+    def _repr_html_(self) -> str:
+        tables = [_section(query, self.questions.get(query, ""), frame) for query, frame in self.items()]
+        summary = f"{_counted(len(self), 'answer')}{self._rejected(', ')}"
+        return f"<div><p>{escape(summary)}</p>{''.join(tables)}{self._rejects_html()}</div>"
+
+    def _rejected(self, before: str) -> str:
+        return f"{before}{_counted(self.rejects.height, 'reject')}: see .rejects" if self.rejects.height else ""
+
+    def _rejects_html(self) -> str:
+        if self.rejects.is_empty():
+            return ""
+        return (
+            f"<details><summary>{_counted(self.rejects.height, 'reject')}: values or rows that could not be read, and "
+            "were left out of the answers that need them</summary><p><code>answers.rejects</code> holds the file, the "
+            f"line, the column and the reason of each.</p>{_table(self.rejects, SHOWN_REJECTS)}</details>"
+        )
+
+
+def _section(query: str, question: str, frame: pl.DataFrame) -> str:
+    title = f"<b>{escape(query)}</b> {escape(question)}".rstrip()
+    return f"<p style='margin-top:1em'>{title}</p>{_table(frame, SHOWN_ROWS)}"
+
+
+def _table(frame: pl.DataFrame, rows: int) -> str:
+    names = "".join(f"<th>{escape(name)}</th>" for name in frame.columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in frame.head(rows).iter_rows())
+    left = frame.height - rows
+    more = f", {left:,} not shown" if left > 0 else ""
+    counted = _counted(frame.height, "row")
+    return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table><p>{counted}{more}</p>"
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if len(text) > SHOWN_CHARACTERS:
+        text = text[: SHOWN_CHARACTERS - 1] + "…"
+    aligned = " style='text-align:right'" if isinstance(value, int | float) else ""
+    return f"<td{aligned}>{escape(text)}</td>"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

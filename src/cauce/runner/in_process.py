@@ -1,0 +1,67 @@
+"""Runs a plan in this process only, with the code of the workers, on a fabric in memory or in a directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cauce.errors import JobFailed
+from cauce.fabric.contract import Fabric
+from cauce.fabric.files.fabric import FilesFabric
+from cauce.fabric.memory import MemoryFabric, Store
+from cauce.job.manifest import Manifest
+from cauce.job.topology import Topology
+from cauce.plan.physical import Plan
+from cauce.runner.local_client import Collect, Reorder, Sink, Upload, Watch, create
+from cauce.scan.parts import PART_BYTES, TableFile
+from cauce.worker.loop import Worker
+
+JOB = "local"
+
+
+@dataclass(frozen=True)
+class Settings:
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    part_bytes: int = PART_BYTES
+    work: Path | None = None
+    """A directory for the logs; None keeps them in memory."""
+
+
+class LocalRun:
+    """One run of a plan. `reorder` is for tests: it may shuffle or repeat the parts of a table."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        files: Mapping[str, list[TableFile]],
+        sink: Sink,
+        watch: Watch,
+        settings: Settings | None = None,
+        reorder: Reorder = lambda parts: parts,
+    ) -> None:
+        settings = settings or Settings()
+        topology = Topology(plan, settings.threads)
+        manifest = Manifest(JOB, plan.dataset, tuple(plan.results), {}, plan.partitions, settings.threads, plan.digest)
+        fabric, workers_fabric = _fabrics(settings.work)
+        create(fabric, manifest, topology)
+        self._upload = Upload(fabric, JOB, topology, files, settings.part_bytes, reorder, watch)
+        self._collect = Collect(fabric, JOB, topology, sink, watch)
+        self._worker = Worker(workers_fabric, plans={JOB: plan})
+
+    def run(self) -> None:
+        uploading = True
+        while not self._collect.complete:
+            uploading = uploading and self._upload.step()
+            worked = self._worker.step()
+            if not self._collect.step() and not worked and not uploading and not self._collect.complete:
+                raise JobFailed(f"the run makes no progress: {self._collect.waits_for()}")
+
+
+def _fabrics(work: Path | None) -> tuple[Fabric, Fabric]:
+    """Two fabrics on the same logs, for the client and for the worker."""
+    if work is not None:
+        return FilesFabric(work), FilesFabric(work)
+    store = Store()
+    return MemoryFabric(store), MemoryFabric(store)

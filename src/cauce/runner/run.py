@@ -1,0 +1,150 @@
+"""A run on this machine: creates the job in a work directory, supervises its workers and collects the answers.
+
+The work directory holds all state: a run that was killed resumes when the same command is run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed
+from cauce.fabric.factory import open_fabric
+from cauce.job.manifest import Manifest
+from cauce.job.topology import Topology
+from cauce.runner.answers import Answers
+from cauce.runner.in_process import Settings
+from cauce.runner.local_client import Collect, Sink, Upload, Watch, check_logs, create
+from cauce.runner.sinks import Memory, Prepared, Silent, run_in_memory
+from cauce.runner.work_dir import WorkFolder
+from cauce.runner.worker_pool import WorkerPool
+from cauce.scan.reader import cuts_hold, part_bytes_for
+
+LITTLE_BYTES = 32 << 20
+"""Below this, starting processes takes longer than reading the data."""
+
+PAUSE_S = 0.005
+STILL_S = 30.0
+"""A run without progress for this long reports what it waits for."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    workers: int
+    part_bytes: int | None = None
+    guess: bool = True
+    """Whether parts are cut at guessed record boundaries. A wrong guess raises ``CutWrongly``."""
+
+
+def job_name(prepared: Prepared, settings: RunSettings) -> str:
+    """Deterministic for the same queries on the same files, so that a run can be resumed."""
+    parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers), str(settings.guess)]
+    for table, files in sorted(prepared.files.items()):
+        for file in files:
+            changed = os.stat(file.path).st_mtime_ns
+            parts.append(f"{table} {file.path} {file.bytes} {changed}")
+    return f"run-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
+
+
+def begun_exactly(prepared: Prepared, pool: WorkerPool, settings: RunSettings) -> bool:
+    """Whether an earlier run here guessed record boundaries wrongly and restarted with exact ones: then resume that."""
+    fabric = open_fabric(pool.fabric, pool.durability)
+    try:
+        return job_name(prepared, replace(settings, guess=False)) in fabric.jobs()
+    finally:
+        fabric.close()
+
+
+def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Watch, settings: RunSettings) -> None:
+    """Runs the job until it is complete. The caller starts and stops the worker pool. Deletes all other jobs on its
+    fabric; the job itself stays there until the caller has stored the answers and removes it."""
+    job = job_name(prepared, settings)
+    fabric = open_fabric(pool.fabric, pool.durability)
+    topology = Topology(prepared.plan, settings.workers)
+    manifest = Manifest(
+        job,
+        prepared.plan.dataset,
+        tuple(prepared.plan.results),
+        dict(prepared.parameters),
+        prepared.plan.partitions,
+        settings.workers,
+        prepared.plan.digest,
+        settings.workers,
+        sql=prepared.sql,
+    )
+    for other in fabric.jobs():
+        if other != job:
+            fabric.delete_job(other)
+    create(fabric, manifest, topology)
+    upload = Upload(fabric, job, topology, prepared.files, settings.part_bytes, watch=watch, guess=settings.guess)
+    collect = Collect(fabric, job, topology, sink, watch)
+    try:
+        _drive(upload, collect, pool, watch, lambda: check_logs(fabric, job, topology))
+    except (JobFailed, CorruptRecord, CutWrongly) as problem:
+        # Its logs record the failure or are damaged: if kept, the job would fail again without a retry.
+        fabric.delete_job(job)
+        if isinstance(problem, JobFailed) and settings.guess and not _cuts_hold(prepared, settings):
+            raise CutWrongly("the job failed over parts that were cut wrongly") from problem
+        raise
+    finally:
+        fabric.close()
+
+
+def _cuts_hold(prepared: Prepared, settings: RunSettings) -> bool:
+    """Whether all parts were cut at record boundaries, so that a failure is due to the data."""
+    for table in prepared.plan.tables:
+        files = prepared.files[table.name]
+        if not cuts_hold(files, table, settings.part_bytes or part_bytes_for(files, settings.workers)):
+            return False
+    return True
+
+
+def run_for_answers(prepared: Prepared, workers: int, watch: Watch | None = None) -> Answers:
+    """Returns the answers as frames. Small inputs run in this process, others with workers in a temporary folder."""
+    watch = watch or Silent()
+    if sum(prepared.bytes.values()) < LITTLE_BYTES:
+        return run_in_memory(prepared, watch=watch)
+    with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
+        work = WorkFolder(Path(folder))
+        pool = WorkerPool(f"files:{work.path}", workers, prepared.source)
+        try:
+            pool.start()
+            settings = RunSettings(workers)
+            try:
+                sink = Memory()
+                run_with_workers(prepared, pool, sink, watch, settings)
+            except CutWrongly:
+                sink = Memory()
+                run_with_workers(prepared, pool, sink, watch, replace(settings, guess=False))
+        finally:
+            pool.kill()
+            work.close()
+    return sink.answers(prepared.plan)
+
+
+def run_in_this_process(prepared: Prepared, watch: Watch) -> Answers:
+    """Runs without worker processes, for a plan that they cannot build. Logs are in files, to bound memory."""
+    with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
+        return run_in_memory(prepared, Settings(work=Path(folder)), watch)
+
+
+def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, check: Callable[[], None]) -> None:
+    uploading = True
+    moved_at = time.monotonic()
+    while not collect.complete:
+        for event in pool.watch():
+            watch.event(event, pool.restarts)
+        uploading = uploading and upload.step()
+        if collect.step() or uploading:
+            moved_at = time.monotonic()
+            continue
+        if time.monotonic() - moved_at > STILL_S:
+            check()
+            watch.still(collect.waits_for())
+            moved_at = time.monotonic()
+        time.sleep(PAUSE_S)

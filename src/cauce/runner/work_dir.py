@@ -1,0 +1,62 @@
+"""The work directory that holds the logs of a run: locked by one run at a time, removed after success."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from cauce.errors import UsageError
+from cauce.fabric.files.version import FILE
+from cauce.process.private_files import FILE_MODE, LOCK, claim, remove_claimed
+
+NAME = ".cauce-work"
+CONTENT = ("jobs", "trash", FILE)
+"""Entries of the fabric in it: a run removes nothing else."""
+_ADVICE = "choose another directory with --out or --work"
+
+
+class WorkFolder:
+    """A directory of our own inside a user's directory, locked by one run at a time and removed after success. Never
+    touches other files in it or beside it, and refuses a symbolic link or a directory that is not ours."""
+
+    def __init__(self, within: Path) -> None:
+        path = within / NAME
+        self.fresh = not os.path.lexists(path)
+        try:
+            # Before acquiring the lock, which creates a file: a directory that is not ours must stay unchanged.
+            claim(path, _ADVICE)
+            self._lock = _locked(path)
+            # An earlier run may have removed the directory while we waited for the lock.
+            claim(path, _ADVICE)
+        except BlockingIOError:
+            raise UsageError(
+                f"another run is already working in {path}; wait until it ends, or choose another directory with --out"
+            ) from None
+        except OSError as problem:
+            raise UsageError(
+                f"cannot create the work directory {path}: {problem.strerror}; choose a writable directory "
+                "with --out or --work"
+            ) from None
+        self.path = path.resolve()
+
+    def remove(self) -> None:
+        remove_claimed(self.path, CONTENT)
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+
+def _locked(path: Path) -> int:
+    """Acquires the lock and returns its descriptor. Raises BlockingIOError if another process holds it."""
+    while True:
+        fd = os.open(path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink:
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        # A finished run deleted the file after we opened it: another run would lock a new file. Retry.
+        os.close(fd)

@@ -1,0 +1,1 @@
+"""Decodes cells: integers, decimals, booleans, dates, lists and JSON."""

@@ -1,0 +1,79 @@
+"""Booleans: a few words and digits, in any case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from cauce.scan.arrow import arrow_series
+from cauce.scan.cells.cell_kernel import (
+    AHEAD,
+    BAD,
+    BYTES,
+    LENGTHS,
+    NULL,
+    PARSED,
+    STARTS,
+    STATES,
+    Bytes,
+    Lengths,
+    Starts,
+    States,
+)
+from cauce.scan.native import VOID, kernel
+from cauce.scan.native.kernel import inline_piece
+from cauce.scan.native.simd import prefetch
+
+WORDS = {"true": True, "false": False, "t": True, "f": False, "yes": True, "no": False, "y": True, "n": False}
+WORDS |= {"1": True, "0": False}
+
+_LONGEST = max(map(len, WORDS))
+_ORDERED = sorted(WORDS)
+# A row per word, padded with zeros, and its value.
+_LETTERS = np.array([list(word.encode().ljust(_LONGEST, b"\0")) for word in _ORDERED], np.uint8)
+_SIZES = np.array([len(word) for word in _ORDERED])
+_MEANINGS = np.array([WORDS[word] for word in _ORDERED], np.uint8)
+_FIRST_CAPITAL, _LAST_CAPITAL, _LOWER = ord("A"), ord("Z"), 32
+
+
+@inline_piece
+def _is_word(buf: Any, p: Any, word: Any) -> Any:
+    same = True
+    for at in range(_SIZES[word]):
+        byte = buf[p + at]
+        if _FIRST_CAPITAL <= byte <= _LAST_CAPITAL:
+            byte |= _LOWER
+        same &= byte == _LETTERS[word, at]
+    return same
+
+
+@kernel(VOID, BYTES, STARTS, LENGTHS, STATES, STATES)
+def _boolean_kernel(buf: Bytes, start: Starts, length: Lengths, values: States, state: States) -> None:
+    last = len(start) - 1
+    for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
+        values[i] = 0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        state[i] = BAD
+        for word in range(len(_SIZES)):
+            if length[i] == _SIZES[word] and _is_word(buf, start[i], word):
+                values[i] = _MEANINGS[word]
+                state[i] = PARSED
+
+
+def booleans(buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.Series, States]:
+    """The value of each cell that is one of ``WORDS``."""
+    values, state = np.empty(len(start), np.uint8), np.empty(len(start), np.uint8)
+    _boolean_kernel(buf, start, length, values, state)
+    buffers = [_bits(state == PARSED), _bits(values.view(np.bool_))]
+    return arrow_series(pa.Array.from_buffers(pa.bool_(), len(state), buffers)), state
+
+
+def _bits(flags: npt.NDArray[np.bool_]) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))

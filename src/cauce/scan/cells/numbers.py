@@ -1,0 +1,357 @@
+"""Parses plain ASCII numbers (sign, digits, point) in a buffer to integers, decimals and floats.
+
+Every result is exact, or for floats the nearest one. A number that does not fit is bad, never truncated.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cauce.scan.cells.cell_kernel import (
+    AHEAD,
+    BAD,
+    BYTES,
+    LENGTHS,
+    NULL,
+    ODD,
+    PARSED,
+    STARTS,
+    STATES,
+    Bytes,
+    Integers,
+    Lengths,
+    Starts,
+    States,
+)
+from cauce.scan.cells.kinds import DECIMAL_SCALE
+from cauce.scan.native import BOOL, I8, VOID, Array, kernel
+from cauce.scan.native.kernel import inline_piece
+from cauce.scan.native.simd import prefetch, word_at
+
+MAX_PLACES = 18
+MAX_WHOLE_DIGITS = 17
+
+_POWERS = np.array([10**i for i in range(20)], dtype=np.uint64)
+_FLOAT_POWERS = np.array([float(10**i) for i in range(23)])
+_MAX_INT64 = np.uint64(2**63 - 1)
+_EXACT_FLOAT = np.uint64(2**53)
+_SAFE_DIGITS = 19  # any 19 digits fit in 64 unsigned bits
+_ZERO, _ONE, _NINE, _TEN = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
+_ASCII_ZERO = np.uint64(ord("0"))
+# One byte repeated in a word, and the weights that combine four pairs of digits.
+_LOW_BITS, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_ASCII_ZEROS, _POINTS = _LOW_BITS * np.uint64(ord("0")), _LOW_BITS * np.uint64(ord("."))
+_OVER_NINE = _LOW_BITS * np.uint64(0x7F - 9)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_PAIR_WEIGHTS = np.uint64(100 + (1_000_000 << 32))
+_NEXT_PAIR_WEIGHTS = np.uint64(1 + (10_000 << 32))
+_HALF_BITS, _HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
+_PLUS, _MINUS, _POINT, _DIGIT_ZERO = ord("+"), ord("-"), ord("."), ord("0")
+
+_LOWER, _EXPONENT = 32, ord("e")
+_WORDS = {b"inf": math.inf, b"+inf": math.inf, b"-inf": -math.inf, b"nan": math.nan}
+_WORDS |= {sign + b"infinity": value for sign, value in ((b"", math.inf), (b"+", math.inf), (b"-", -math.inf))}
+_LONGEST_WORD = max(map(len, _WORDS))
+_SHORT_NUMBER = 64
+
+_OUT = Array("int64")
+
+
+@inline_piece
+def _sign(buf: Any, p: Any, end: Any) -> Any:
+    """1 for a minus (0 otherwise), and the offset after the sign."""
+    if p < end:
+        if buf[p] == _MINUS:
+            return _ONE, p + 1
+        if buf[p] == _PLUS:
+            return _ZERO, p + 1
+    return _ZERO, p
+
+
+@inline_piece
+def _zeros(buf: Any, p: Any, end: Any) -> Any:
+    while p < end and buf[p] == _DIGIT_ZERO:
+        p += 1
+    return p
+
+
+@inline_piece
+def _digits(buf: Any, p: Any, end: Any, value: Any) -> Any:
+    """``value`` with the digits at ``p`` appended, and their end. It wraps after 19 digits."""
+    while p < end:
+        # An unsigned index avoids the check for negative indexes.
+        digit = np.uint64(buf[np.uint64(p)]) - _ASCII_ZERO
+        if digit > _NINE:
+            break
+        value = value * _TEN + digit
+        p += 1
+    return value, p
+
+
+@inline_piece
+def _scan_short(buf: Any, p: Any, size: Any) -> Any:
+    """``_scan`` for one to eight bytes: all of them at once, as one word, without a branch on any digit."""
+    shift = np.uint64(64 - 8 * size)
+    # Shift the number to the high end: the last digit is the highest byte, with zeros before the first.
+    word = (word_at(buf, p) << shift) | (_ASCII_ZEROS >> _ONE >> (np.uint64(63) - shift))
+    digits, decimals = np.int64(size), np.int64(0)
+    other = word ^ _POINTS
+    found = (other - _LOW_BITS) & ~other & _HIGH_BITS  # exact up to its lowest bit: the first point
+    if found != _ZERO:
+        upto = found ^ (found - _ONE)
+        before = upto >> np.uint64(8)
+        # Shift the bytes before the point over it; a second point remains and fails the digit check.
+        word = (word & ~upto) | ((word & before) << np.uint64(8)) | _ASCII_ZERO
+        decimals = 7 - np.int64((before & _LOW_BITS) * _LOW_BITS >> np.uint64(56))
+        digits -= 1
+    word ^= _ASCII_ZEROS
+    if ((word + _OVER_NINE) | word) & _HIGH_BITS:
+        digits = np.int64(0)
+    # Pairs of digits, then fours, then all eight.
+    word = word * _TEN + (word >> np.uint64(8))
+    low, high = word & _PAIRS, (word >> np.uint64(16)) & _PAIRS
+    value = (low * _PAIR_WEIGHTS + high * _NEXT_PAIR_WEIGHTS) >> _HALF_BITS
+    return value & _HALF_MASK, digits, decimals
+
+
+@inline_piece
+def _scan(buf: Any, p: Any, end: Any) -> Any:
+    """All digits as one integer, their number (0 if it is not a number), and the number of decimals."""
+    if 0 < end - p <= 8 and p + 8 <= len(buf):
+        return _scan_short(buf, p, end - p)
+    value, point = _digits(buf, p, end, _ZERO)
+    if point == end:
+        return value, end - p, np.int64(0)
+    if buf[point] != _POINT:
+        return value, np.int64(0), np.int64(0)
+    value, last = _digits(buf, point + 1, end, value)
+    if last != end:
+        return value, np.int64(0), np.int64(0)
+    return value, end - p - 1, end - point - 1
+
+
+@inline_piece
+def _parts(buf: Any, p: Any, end: Any, places: Any) -> Any:
+    """For scanned numbers of any length: the integer part, the decimals in units of 10^-places, and the number of
+    significant digits of the integer part; -1 if a decimal beyond ``places`` is not zero."""
+    first = _zeros(buf, p, end)
+    whole, point = _digits(buf, first, end, _ZERO)
+    fraction = _ZERO
+    if point < end:
+        fraction, last = _digits(buf, point + 1, min(end, point + 1 + places), _ZERO)
+        fraction *= _POWERS[places - (last - point - 1)]
+        if _zeros(buf, last, end) != end:
+            return whole, fraction, np.int64(-1)
+    return whole, fraction, point - first
+
+
+@inline_piece
+def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
+    """Stores the value and returns whether it fits in 64 bits with its sign."""
+    if value > _MAX_INT64 + negative:
+        return BAD
+    values[i] = np.int64(_ZERO - value) if negative else np.int64(value)
+    return PARSED
+
+
+@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, _OUT, STATES)
+def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
+    last = len(start) - 1
+    for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
+        values[i] = 0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        state[i] = BAD
+        whole = digits == end - p  # without a point
+        if digits == 0 or not (whole or pointed):
+            continue
+        if decimals == 1 and digits <= _SAFE_DIGITS:
+            # `17272.0`, the common form of an id that looks like a float.
+            if value % _TEN == _ZERO:
+                state[i] = _within(value // _TEN, negative, values, i)
+            continue
+        if not whole or digits > _SAFE_DIGITS:
+            value, _, digits = _parts(buf, p, end, 0)
+        if 0 <= digits <= _SAFE_DIGITS:
+            state[i] = _within(value, negative, values, i)
+
+
+@kernel(VOID, BYTES, STARTS, LENGTHS, I8, _OUT, STATES)
+def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, values: Integers, state: States) -> None:
+    most_whole = (_MAX_INT64 + _ONE) // _POWERS[places]
+    last = len(start) - 1
+    for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
+        values[i] = 0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        missing = places - decimals
+        state[i] = BAD
+        if digits == 0:
+            continue
+        if missing >= 0 and digits + missing <= _SAFE_DIGITS:
+            state[i] = _within(value * _POWERS[missing], negative, values, i)
+            continue
+        whole, fraction, count = _parts(buf, p, end, places)
+        # These limits keep the sum below 2^64, so that it cannot wrap.
+        if 0 <= count <= _SAFE_DIGITS and whole <= most_whole:
+            state[i] = _within(whole * _POWERS[places] + fraction, negative, values, i)
+
+
+@kernel(VOID, BYTES, STARTS, LENGTHS, Array("uint64", 2), STATES)
+def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.uint64], state: States) -> None:
+    last = len(start) - 1
+    for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
+        values[i, 0] = _ZERO
+        values[i, 1] = _ZERO
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        fraction = _ZERO
+        missing = DECIMAL_SCALE - decimals
+        if digits > MAX_WHOLE_DIGITS:
+            value, fraction, count = _parts(buf, p, end, DECIMAL_SCALE)
+            missing = DECIMAL_SCALE
+            digits = 0 if count > MAX_WHOLE_DIGITS else count + 1
+        if digits == 0:
+            state[i] = BAD
+            continue
+        # value * scale + fraction in 128 bits, by halves. Both factors are below 2^60, so no sum exceeds 2^64.
+        scale = _POWERS[missing]
+        value_high, value_low = value >> _HALF_BITS, value & _HALF_MASK
+        scale_high, scale_low = scale >> _HALF_BITS, scale & _HALF_MASK
+        low = value_low * scale_low
+        middle = value_high * scale_low + value_low * scale_high + (low >> _HALF_BITS)
+        high = value_high * scale_high + (middle >> _HALF_BITS)
+        low = (middle << _HALF_BITS) | (low & _HALF_MASK)
+        total = low + fraction
+        if total < low:
+            high += _ONE
+        if negative:
+            total = _ZERO - total
+            high = ~high
+            if total == _ZERO:
+                high += _ONE
+        values[i, 0] = total
+        values[i, 1] = high
+        state[i] = PARSED
+
+
+@inline_piece
+def _mantissa_end(buf: Any, p: Any, end: Any) -> Any:
+    """The offset of the exponent of a number such as ``1.5e-3``; ``end`` if it is not such a number."""
+    _, point = _digits(buf, p, end, _ZERO)
+    last, digits = point, point - p
+    if point < end and buf[point] == _POINT:
+        _, last = _digits(buf, point + 1, end, _ZERO)
+        digits += last - point - 1
+    if digits == 0 or last + 1 >= end or buf[last] | _LOWER != _EXPONENT:
+        return end
+    _, first = _sign(buf, last + 1, end)
+    _, stop = _digits(buf, first, end, _ZERO)
+    return last if stop == end and stop > first else end
+
+
+@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, Array("float64"), STATES)
+def _float_kernel(
+    buf: Bytes,
+    start: Starts,
+    length: Lengths,
+    scientific: bool,
+    values: npt.NDArray[np.float64],
+    state: States,
+) -> None:
+    last = len(start) - 1
+    for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, last)])
+        values[i] = 0.0
+        if length[i] == 0:
+            state[i] = NULL
+            continue
+        end = start[i] + length[i]
+        negative, p = _sign(buf, start[i], end)
+        value, digits, decimals = _scan(buf, p, end)
+        if digits == 0:
+            state[i] = ODD if scientific and _mantissa_end(buf, p, end) < end else BAD
+        elif digits <= _SAFE_DIGITS and value <= _EXACT_FLOAT:
+            # Both operands are exact, so the division rounds once, to the nearest.
+            magnitude = np.float64(value) / _FLOAT_POWERS[decimals]
+            values[i] = -magnitude if negative else magnitude
+            state[i] = PARSED
+        else:
+            state[i] = ODD
+
+
+def integers(buf: Bytes, start: Starts, length: Lengths, *, pointed: bool = False) -> tuple[Integers, States]:
+    """``[+-]?[0-9]+`` within 64 bits; with ``pointed`` also a point and zeros, as in ``17272.0``."""
+    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
+    _integer_kernel(buf, start, length, pointed, values, state)
+    return values, state
+
+
+def fixed(buf: Bytes, start: Starts, length: Lengths, places: int) -> tuple[Integers, States]:
+    """Numbers in units of ``10^-places``; one that would need rounding or exceeds 64 bits is bad."""
+    if not 0 <= places <= MAX_PLACES:
+        raise ValueError(f"a fixed number has 0 to {MAX_PLACES} decimals, not {places}")
+    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
+    _fixed_kernel(buf, start, length, places, values, state)
+    return values, state
+
+
+def decimals(buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[np.uint64], States]:
+    """Numbers times 10^18 as 128-bit two's complement: one row of low and high half per number, as in Arrow."""
+    values, state = np.empty((len(start), 2), np.uint64), np.empty(len(start), np.uint8)
+    _decimal_kernel(buf, start, length, values, state)
+    return values, state
+
+
+def widened(units: Integers) -> npt.NDArray[np.uint64]:
+    """64-bit integers as 128-bit two's complement, as in ``decimals``."""
+    return np.stack([units.view(np.uint64), (units >> 63).view(np.uint64)], axis=1)
+
+
+def floats(
+    buf: Bytes, start: Starts, length: Lengths, *, scientific: bool = False
+) -> tuple[npt.NDArray[np.float64], States]:
+    """The float64 nearest to each number, equal to Python's ``float``; one out of range is bad. With ``scientific``,
+    numbers may have exponents, and the words for infinity and not-a-number are values."""
+    values, state = np.empty(len(start), np.float64), np.empty(len(start), np.uint8)
+    _float_kernel(buf, start, length, scientific, values, state)
+    odd = np.flatnonzero(state == ODD)
+    if len(odd):
+        # NumPy converts bytes as Python's `float` does, but needs the room of the longest cell for each. The kernel has
+        # checked their form.
+        short, long = odd[length[odd] <= _SHORT_NUMBER], odd[length[odd] > _SHORT_NUMBER]
+        with np.errstate(over="ignore"):
+            values[short] = np.array(_texts(buf, start, length, short), "S").astype(np.float64)
+        values[long] = [float(text) for text in _texts(buf, start, length, long)]
+        state[odd] = np.where(np.isinf(values[odd]), BAD, PARSED)
+    if scientific:
+        bad = np.flatnonzero((state == BAD) & (length <= _LONGEST_WORD))
+        words = [_WORDS.get(text.lower()) for text in _texts(buf, start, length, bad)]
+        for i, word in zip(bad, words, strict=True):
+            if word is not None:
+                values[i], state[i] = word, PARSED
+    return values, state
+
+
+def _texts(buf: Bytes, start: Starts, length: Lengths, rows: npt.NDArray[np.int64]) -> list[bytes]:
+    data, ends = buf.data, start[rows] + length[rows]
+    return [data[begin:end].tobytes() for begin, end in zip(start[rows].tolist(), ends.tolist(), strict=True)]

@@ -1,0 +1,1 @@
+"""Locates records and cells in CSV bytes, and splits files into parts."""

@@ -1,0 +1,1 @@
+"""Access to the bytes of files: opening, byte ranges, decompression. Knows no format."""

@@ -1,0 +1,55 @@
+"""Splits the files of a table into numbered parts, and reads parts as blocks, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cauce.errors import DataNotFound
+from cauce.scan.block import Block
+from cauce.scan.formats.table import format_named, format_of
+from cauce.scan.headers import check_header
+from cauce.scan.parts import PART_BYTES, Buffer, Part, TableFile
+from cauce.scan.tables import TableSpec
+
+MOST_PART_BYTES = 64 * 2**20
+PARTS_A_WORKER = 8
+
+
+def part_bytes_for(files: list[TableFile], workers: int) -> int:
+    """The part size for a table: large enough to amortise the cost per part, small enough that every worker gets
+    several parts and a crash loses little work."""
+    total = sum(file.bytes for file in files)
+    return min(max(total // (workers * PARTS_A_WORKER), PART_BYTES), MOST_PART_BYTES)
+
+
+def parts_of(
+    files: list[TableFile], spec: TableSpec, part_bytes: int = PART_BYTES, guess: bool = False
+) -> Iterator[Part]:
+    """All parts of a table, numbered from 0 along its files. A file without rows yields one empty part, so that an
+    empty table has columns too. With ``guess``, files that allow it are split without being read."""
+    seq = 0
+    for file in files:
+        for part in format_of(file.path).parts(file, spec, part_bytes, guess):
+            yield replace(part, seq=seq)
+            seq += 1
+
+
+def cuts_hold(files: list[TableFile], spec: TableSpec, part_bytes: int) -> bool:
+    """Whether the guessed parts of these files begin and end at record boundaries; reads the whole files."""
+    return all(format_of(file.path).cuts_hold(file, spec, part_bytes) for file in files)
+
+
+def read_part(part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
+    """The part's rows, with at least these columns located."""
+    return format_named(part.form).block(part, spec, columns, buffer)
+
+
+def check_columns(file: TableFile, spec: TableSpec, columns: frozenset[str]) -> None:
+    """Raises unless the file has every required column."""
+    try:
+        header = format_of(file.path).header(file, spec)
+    except PermissionError:
+        raise DataNotFound(f"no permission to read {file.path}; run `chmod u+r {file.path}`") from None
+    if header is not None:
+        check_header(file.name, header, spec, columns)

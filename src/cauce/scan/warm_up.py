@@ -1,0 +1,13 @@
+"""Compiles all kernels that are not in the cache yet, so that no run waits for the compiler."""
+
+from cauce.scan.cells import decode
+from cauce.scan.csv import gather, located, lookup
+from cauce.scan.native.kernel import declared
+from cauce.scan.sentiment import compound, emoji
+
+__all__ = ["compile_kernels", "compound", "decode", "emoji", "gather", "located", "lookup"]
+
+
+def compile_kernels() -> None:
+    for kernel in declared:
+        kernel.load()

@@ -1,0 +1,1 @@
+"""Runs a deployment: configuration, entry points of its processes, start and stop."""

@@ -1,0 +1,1 @@
+"""The typed tree to relations of the plan language."""

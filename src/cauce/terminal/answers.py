@@ -1,0 +1,74 @@
+"""Answers of a run or a job on standard output: the first rows of each, and one line about all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cauce.terminal.console import console, size
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Group
+
+    from cauce.plan import Dataset
+    from cauce.plan.outputs import Output
+
+SHOWN_ROWS = 5
+SHORTEST_TEXT, LONGEST_TEXT = 8, 48
+
+
+def show_answer(dataset: Dataset, query: str, head: pl.DataFrame, rows: int) -> None:
+    declared = dataset.queries[query]
+    console().print(answer_table(f"{dataset.name}.{query}  {declared.question}", head, declared.columns, rows))
+    console().print()
+
+
+def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, seconds: float, out: Path) -> None:
+    console().print(
+        f"{dataset.name}: {queries} {'query' if queries == 1 else 'queries'} over {rows:,} rows, {size(read_bytes)}, "
+        f"in {seconds:.1f} s; answers in {out}/",
+        soft_wrap=True,
+    )
+
+
+def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
+    """Formats the first rows of an answer, with values as in its CSV file."""
+    from rich.cells import cell_len
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(header_style="bold cyan", expand=False)
+    texts = {
+        name: [text.replace("\n", "⏎") for text in output.text(head[name]).fill_null("")]
+        for name, output in columns.items()
+    }
+    numbers = {name for name in columns if head.schema[name].is_numeric()}
+    widths = {name: max(map(cell_len, [name, *texts[name]])) for name in columns}
+    # Numbers are never truncated; texts share the remaining width.
+    available = console().width - sum(widths[name] for name in numbers) - 3 * len(columns) - 1
+    limit = _fitting([widths[name] for name in columns if name not in numbers], available)
+    for name in columns:
+        if name in numbers:
+            table.add_column(Text(name), justify="right", no_wrap=True, min_width=widths[name])
+        else:
+            table.add_column(Text(name), overflow="ellipsis", no_wrap=True, max_width=max(limit, len(name)))
+    for row in zip(*texts.values(), strict=True):
+        table.add_row(*map(Text, row))
+    more = rows - head.height
+    table.caption = (
+        "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}" + (f", {more:,} not shown" if more > 0 else "")
+    )
+    table.caption_justify = "left"
+    # Not as the table's own title, which Rich wraps at the width of the table, even in the middle of a name.
+    return Group(Text(title, style="bold"), table)
+
+
+def _fitting(widths: list[int], available: int) -> int:
+    """Returns the largest column width limit with which all columns fit, but at least SHORTEST_TEXT."""
+    for limit in range(LONGEST_TEXT, SHORTEST_TEXT, -1):
+        if sum(min(width, limit) for width in widths) <= available:
+            return limit
+    return SHORTEST_TEXT

@@ -1,0 +1,154 @@
+"""Progress bars of a run: one per table, measured in bytes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cauce.terminal.console import error_console
+from cauce.worker.events import Event
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+    from cauce.terminal.notebook import NotebookProgress
+
+
+class Display(Protocol):
+    """Rich's progress bars and live views."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@contextmanager
+def shown(display: Display) -> Iterator[None]:
+    """Starts a display and always stops it. Rich's own context manager leaves the cursor hidden, or fails, on Ctrl-C
+    while the display starts or stops."""
+    started = False
+    try:
+        with _signals_deferred():
+            display.start()
+            started = True
+        yield
+    finally:
+        if started:
+            with _signals_deferred():
+                display.stop()
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Defers SIGINT and SIGTERM to the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        # Python handles signals in the main thread only.
+        yield
+        return
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for each in dict.fromkeys(received):
+            signal.raise_signal(each)
+
+
+def bytes_columns() -> list[ProgressColumn]:
+    """Columns of a bar that is measured in bytes. Only the bar itself shrinks on a narrow terminal."""
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.table import Column
+
+    return [
+        TextColumn("{task.description}", justify="left"),
+        BarColumn(bar_width=32),
+        DownloadColumn(table_column=Column(no_wrap=True)),
+        TransferSpeedColumn(table_column=Column(no_wrap=True)),
+    ]
+
+
+def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool = True) -> Progress:
+    """Bars of tables, with their rows, a time and a note. `time` is the column that shows the time."""
+    from rich.progress import Progress, TextColumn
+
+    return Progress(
+        *bytes_columns(),
+        TextColumn("{task.fields[rows]:>13,} rows"),
+        time,
+        TextColumn("{task.fields[note]}"),
+        console=error_console(),
+        transient=transient,
+        disable=not drawn,
+    )
+
+
+def terminal_progress(*, transient: bool = False) -> Progress:
+    # Imported only if there is a terminal to draw on.
+    from rich.progress import TimeElapsedColumn
+
+    return table_progress(TimeElapsedColumn(), transient=transient)
+
+
+class Bars:
+    """Shows the progress of a run. Draws on a terminal only."""
+
+    def __init__(self, totals: Mapping[str, int], progress: Progress | NotebookProgress | None = None) -> None:
+        """`progress` replaces the terminal as the place to draw."""
+        self._progress: Any = progress or (terminal_progress() if sys.stderr.isatty() else None)
+        self._tasks: dict[str, int] = {}
+        if self._progress is not None:
+            add = self._progress.add_task
+            self._tasks = {table: add(table, total=total, rows=0, note="") for table, total in totals.items()}
+        self._weights: dict[tuple[str, int], int] = {}
+        self._early: set[tuple[str, int]] = set()
+        self.rows = dict.fromkeys(totals, 0)
+        self.bytes = 0
+        self.restarts = 0
+        self._shown = ExitStack()
+
+    def __enter__(self) -> Bars:
+        if self._progress is not None:
+            self._shown.enter_context(shown(self._progress))
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._shown.close()
+
+    def cut(self, table: str, seq: int, part_bytes: int) -> None:
+        self._weights[table, seq] = part_bytes
+        # A resumed run receives events of parts before it has cut them again.
+        if (table, seq) in self._early:
+            self._early.remove((table, seq))
+            self._advance(table, part_bytes)
+
+    def scanned(self, table: str, seq: int, rows: int) -> None:
+        self.rows[table] += rows
+        weight = self._weights.pop((table, seq), None)
+        if weight is None:
+            self._early.add((table, seq))
+        else:
+            self._advance(table, weight)
+
+    def _advance(self, table: str, weight: int) -> None:
+        self.bytes += weight
+        if self._progress is not None:
+            self._progress.update(self._tasks[table], advance=weight, rows=self.rows[table])
+
+    def event(self, event: Event, restarts: int) -> None:
+        self.restarts = restarts
+        if event.what == "died":
+            how = f"signal {event.signal}" if event.signal else f"exit code {event.code}"
+            error_console().print(f"worker {event.worker} (pid {event.pid}) crashed: {how}", style="yellow")
+        elif restarts and self._progress is not None:
+            first = next(iter(self._tasks.values()))
+            self._progress.update(first, note=f"{restarts} restarts")
+
+    def still(self, waits_for: str) -> None:
+        error_console().print(f"no progress for a while: {waits_for}", style="yellow")

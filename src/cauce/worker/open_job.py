@@ -1,0 +1,67 @@
+"""A job that a worker has opened, and the tasks it holds leases of: its fair share, its backoff after crashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cauce.fabric.contract import Lease
+from cauce.job.manifest import Manifest
+from cauce.job.topology import FOLDS, SOURCES
+from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.task import Task
+
+CRASH_PAUSE_S, MOST_CRASH_PAUSE_S = 1.0, 5.0
+"""Backoff for a job that has crashed workers without progress: per consecutive crash, and at most."""
+
+
+@dataclass(eq=False)
+class HeldTask:
+    job: OpenJob
+    queue: str
+    lease: Lease
+    task: Task
+    moved: bool = True
+    """Whether its last step found work; initially true."""
+
+
+@dataclass(eq=False)
+class OpenJob:
+    manifest: Manifest
+    context: JobContext
+    held: dict[str, list[HeldTask]] = field(default_factory=lambda: {SOURCES: [], FOLDS: []})
+    over: bool = False
+    crashes: int = 0
+    """Consecutive crashes as last seen by this worker, and when it first saw that number."""
+    crashes_since: float = 0.0
+
+    def backoff_over(self, now: float) -> bool:
+        """Whether its tasks may be acquired: after consecutive crashes, a backoff lets a worker run other jobs before
+        it may crash again."""
+        crashes, _ = self.context.log.crashes.longest()
+        if crashes != self.crashes:
+            self.crashes, self.crashes_since = crashes, now
+        return now - self.crashes_since >= min(crashes * CRASH_PAUSE_S, MOST_CRASH_PAUSE_S)
+
+    def all_held(self) -> list[HeldTask]:
+        return [held for queue in self.held.values() for held in queue]
+
+    def share(self, queue: str) -> int:
+        """Leases to hold unless idle: one lane, since only one runs at a time, and a fair share of the folds."""
+        if queue == SOURCES:
+            return 1
+        folds = len(self.context.topology.queue(FOLDS))
+        return -(-folds // max(self.manifest.workers, 1))
+
+    def beyond_share(self, queue: str) -> list[HeldTask]:
+        """Leases that were acquired when idle and can be released at no cost. Keeps the first ones, since later ones
+        may wait for them, but prefers a lane that has parts to one that waits for its client."""
+        ordered = sorted(
+            self.held[queue], key=lambda held: (queue == SOURCES and not held.moved, held.task.spec.number)
+        )
+        return [held for held in ordered[self.share(queue) :] if held.task.fresh]
+
+    def needs_more(self, queue: str) -> bool:
+        """Whether to acquire one more although other jobs have work: below the share, or if all lanes held wait for
+        their client while others may have parts."""
+        held = self.held[queue]
+        return len(held) < self.share(queue) or (queue == SOURCES and not any(each.moved for each in held))

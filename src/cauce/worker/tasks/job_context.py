@@ -1,0 +1,83 @@
+"""State that the tasks of one job share in a worker process. It can be rebuilt from the logs at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cauce.fabric.contract import Fabric
+from cauce.fabric.records import Record
+from cauce.job.job_log import JobLog
+from cauce.job.log_reader import LogReader
+from cauce.job.topology import Topology
+from cauce.plan.evaluate import Received
+from cauce.plan.physical import Edge
+from cauce.worker.edge_input import Intake
+from cauce.worker.tasks.activity import Activity
+from cauce.worker.tasks.limits import Limits
+
+Buffer = Callable[[int], npt.NDArray[np.uint8]]
+
+
+class JobContext:
+    """State that the tasks of one job share in a process: the plan and the broadcast inputs."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        job: str,
+        topology: Topology,
+        buffer: Buffer,
+        limits: Limits,
+        log: JobLog | None = None,
+        activity: Activity | None = None,
+    ) -> None:
+        self.fabric = fabric
+        self.activity = activity or Activity()
+        self.limits = limits
+        self.job = job
+        self.log = log or JobLog(fabric, job, limits.lethal_attempts, limits.life)
+        self.topology = topology
+        self.buffer = buffer
+        self.milestones = 0
+        """How often tasks of the job have made durable progress in this process."""
+        self._shared: dict[int, Intake] = {}
+        self._received: dict[tuple[int, ...], Received] = {}
+
+    def intake(self, edge: Edge, partition: int) -> Intake:
+        """The input of a partition from an edge. A broadcast edge has one object for all tasks."""
+        if edge.spread != "broadcast":
+            return self._new_intake(edge, partition)
+        if edge.number not in self._shared:
+            self._shared[edge.number] = self._new_intake(edge, 0)
+        return self._shared[edge.number]
+
+    def _new_intake(self, edge: Edge, partition: int) -> Intake:
+        log = self.topology.edge_log(edge, partition)
+        reader = LogReader(log, self.limits.read_bytes)
+        return Intake(edge, f"job {self.job}, {log}", self.topology.producers(edge), reader)
+
+    def received(self, intakes: dict[int, Intake]) -> Received:
+        """The complete inputs with their join tables; built once per process if all of them are broadcast."""
+        frames = {number: intake.frame() for number, intake in intakes.items()}
+        if any(intake.edge.spread != "broadcast" for intake in intakes.values()):
+            return Received(frames)
+        return self._received.setdefault(tuple(sorted(intakes)), Received(frames))
+
+    def advance(self, intake: Intake, before: Callable[[int], None] = lambda size: None) -> bool:
+        """Reads the next batch; false if there was nothing to read. Calls `before` with the size of the batch before it
+        is processed."""
+
+        def process(records: Sequence[Record]) -> None:
+            if records:
+                before(sum(len(each.body) for each in records))
+            intake.add(records)
+
+        return intake.reader.read(self.fabric, self.job, process)
+
+    def release(self) -> None:
+        """Frees the inputs of its tasks: the job has ended."""
+        self._shared.clear()
+        self._received.clear()

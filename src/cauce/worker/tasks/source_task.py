@@ -1,0 +1,111 @@
+"""A lane of a table: reads its parts one by one and evaluates the scan stage on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from cauce.fabric.contract import Position
+from cauce.fabric.records import CLIENT, Kind, Record, record
+from cauce.job.completion import Names
+from cauce.job.log_reader import LogReader
+from cauce.job.part_codec import dump_report, load_part
+from cauce.job.topology import TaskSpec
+from cauce.plan.evaluate import Received, answer, run_part
+from cauce.plan.physical import Edge
+from cauce.process.progress import tick
+from cauce.scan.parts import Part
+from cauce.scan.reader import read_part
+from cauce.worker.journal import JournalState
+from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.task import Step, Task
+
+ROWS_PER_PART_BITS = 32
+"""The position of a row is the number of its part and its index in the part."""
+
+
+class SourceTask(Task):
+    """A lane of a table. For each part it sends one record, with the part's number, to every partition of its edges."""
+
+    def __init__(self, context: JobContext, spec: TaskSpec) -> None:
+        super().__init__(context, spec)
+        assert spec.stage.table is not None
+        self._table = spec.stage.table
+        self._log = context.topology.raw_log(self._table, spec.index)
+        self._names = Names(f"job {context.job}, {self._log}", [CLIENT])
+        self._reader = LogReader(self._log, context.limits.read_bytes)
+        self._ahead: list[tuple[Record, Position]] = []
+
+    def restore(self, state: JournalState) -> None:
+        """Resumes after the last completed part. Earlier parts are known from the journal and not read again."""
+        self._reader.position = state.position
+        if state.count is not None:
+            self._names.end(record(Kind.END, CLIENT, state.count))
+
+    def work(self, state: JournalState) -> Step:
+        if self._ahead:
+            part, position = self._ahead.pop(0)
+            if part.seq not in state.done:
+                self._process(load_part(part), state, position)
+            return Step.PROGRESS
+        return self._finish_or_read(state)
+
+    def _finish_or_read(self, state: JournalState) -> Step:
+        before, fresh = self._reader.position, list[Record]()
+
+        def process(records: Sequence[Record]) -> None:
+            fresh.extend(each for each in self._names.fresh(records) if each.seq not in state.done)
+
+        if not self._reader.read(self.context.fabric, self.context.job, process):
+            return self._end(state) if self._complete(state) else Step.WAITING
+        # Only after its last record has the whole batch been processed.
+        after = self._reader.position
+        self._ahead = [(each, before) for each in fresh[:-1]] + [(each, after) for each in fresh[-1:]]
+        return Step.PROGRESS
+
+    def _complete(self, state: JournalState) -> bool:
+        return self._names.count_of(CLIENT) == len(state.done)
+
+    def _process(self, part: Part, state: JournalState, position: Position) -> None:
+        context, stage = self.context, self.spec.stage
+        what = f"part {part.seq} of {self._table.name} ({part.file.name}, bytes {part.start} to {part.end})"
+        self.began(part.seq, what)
+        block = read_part(part, self._table, stage.read_columns, context.buffer)
+        tick()
+        received = context.received(self.intakes)
+        partitions = context.topology.plan.partitions
+        if stage.report_rejects is not None:
+            rejects = block.rejects(stage.report_rejects)
+            report = dump_report(self.spec.number, part, block, rejects)
+            self.emit(context.topology.reports_log(self._table), report)
+            if not block.whole:
+                # Flush now: a query may fail on a part that was cut wrongly, and the client must learn the reason.
+                self.flush()
+        sent = run_part(stage, received, block, part.seq << ROWS_PER_PART_BITS, partitions)
+        for edge in stage.sends:
+            for partition, frame in enumerate(sent[edge.number]):
+                self.send(edge, partition, part.seq, self._shaped(edge, frame))
+        self.flush()
+        self.journal.done(part.seq, position, self._names.count_of(CLIENT))
+        state.done.add(part.seq)
+        self.progressed()
+        self.done.part(part.seq, block.height, part.end - part.start)
+
+    def _shaped(self, edge: Edge, frame: pl.DataFrame) -> pl.DataFrame:
+        """Converts rows that are pages of an answer to the types of the answer."""
+        result = self.context.topology.streamed.get(edge.number)
+        return frame if result is None else answer(result, Received({edge.number: frame}))
+
+    def _end(self, state: JournalState) -> Step:
+        count = len(state.done)
+        if self.spec.stage.report_rejects is not None:
+            self.emit(self.context.topology.reports_log(self._table), record(Kind.END, self.spec.number, count))
+        for edge in self.spec.stage.sends:
+            for partition in range(self.context.topology.width(edge)):
+                self.send_end(edge, partition, count)
+        self.flush()
+        return Step.FINISHED
+
+    def waits_for(self) -> str | None:
+        return super().waits_for() or f"lane {self.spec.index} of table {self._table.name} waits for more parts"

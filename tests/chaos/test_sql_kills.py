@@ -1,0 +1,54 @@
+"""`cauce sql` under kills: the 22 queries of TPC-H as one job equal DuckDB."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from cauce.lab.chaos.processes import WORKER
+from cauce.lab.chaos.run import Chaos
+from tests.sql.tpch import queries
+
+SCALE = "0.01"
+FABRICS = [pytest.param("files", marks=pytest.mark.slow), pytest.param("rabbitmq", marks=pytest.mark.soak)]
+
+
+def by_duckdb(data: Path) -> dict[str, list[tuple[object, ...]]]:
+    with duckdb.connect() as other:
+        for file in data.glob("*.csv"):
+            other.execute(f"CREATE TABLE {file.stem} AS FROM read_csv('{file}')")
+        return {name: other.execute(text).fetchall() for name, text in queries().items()}
+
+
+def same(text: str, value: object) -> bool:
+    """Whether a cell of an answer has a value of DuckDB, whose sums of decimals are floats here."""
+    if value is None:
+        return text == ""
+    if isinstance(value, int | float) or type(value).__name__ == "Decimal":
+        return abs(float(text) - float(str(value))) <= 1e-9 * max(1.0, abs(float(str(value))))
+    return text == str(value)
+
+
+@pytest.mark.parametrize("fabric", FABRICS, indirect=True)
+def test_kills_change_no_answer_of_tpch(fabric: list[str], tmp_path: Path) -> None:
+    command = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or "tpchgen-cli"
+    subprocess.run([command, "csv", "-s", SCALE, "-o", str(tmp_path / "data")], check=True, capture_output=True)
+    script = tmp_path / "tpch.sql"
+    script.write_text(";\n".join(f"-- name: {name}\n{text}" for name, text in queries().items()))
+    out = tmp_path / "out"
+    arguments = ["-f", str(script), "--data", str(tmp_path / "data"), "--out", str(out), "--part-bytes", "500000"]
+    chaos = Chaos([*arguments, *fabric], every_s=1.0, seed=1, report=print, most=12, command="sql")
+    chaos.play()
+    assert len([each for each in chaos.faults if each.what == "kill" and each.who == WORKER]) >= 3
+    for name, expected in by_duckdb(tmp_path / "data").items():
+        with (out / f"{name}.csv").open(newline="") as file:
+            _, *rows = csv.reader(file)
+        assert len(rows) == len(expected) > 0, name
+        for row, wanted in zip(rows, expected, strict=True):
+            assert all(map(same, row, wanted)), (name, row, wanted)

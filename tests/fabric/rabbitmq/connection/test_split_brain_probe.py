@@ -1,0 +1,114 @@
+"""No process uses a node that came back partitioned from its cluster; work continues on the others."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from cauce.errors import FabricLost
+from cauce.fabric.address import parse
+from cauce.fabric.rabbitmq.connection.amqp import Connection
+from cauce.fabric.rabbitmq.connection.split_brain_probe import SplitBrain, SplitBrainProbe
+from cauce.fabric.rabbitmq.fabric import RabbitFabric
+from cauce.lab.broker.nodes import Nodes
+from tests.brokers import is_apart
+from tests.conformance.worlds import data, drain, jobs_seen_by, names
+from tests.fabric.rabbit import in_own_namespace
+from tests.service.running import until
+
+APART = "r2"
+TIMES = 6
+
+
+def checked(address: str, server: tuple[str, int]) -> None:
+    """Connects to a server and probes it."""
+    broker = parse(address)
+    connection = Connection(broker, server, "cauce test")
+    connection.connect()
+    try:
+        SplitBrainProbe(broker).check(connection)
+    finally:
+        connection.collect()
+
+
+def test_nodes_of_a_healthy_cluster_pass(cluster: Nodes) -> None:
+    address = in_own_namespace(cluster.address)
+    for server in parse(address).servers:
+        checked(address, server)
+    assert "trial" not in cluster.ctl("r1", "list_queues", "name")
+
+
+def test_a_server_passes_if_no_other_can_be_reached(cluster: Nodes, broker: Nodes) -> None:
+    """One refuses the login, and one does not listen."""
+    known = parse(cluster.address)
+    host, port = known.servers[0]
+    stranger = parse(broker.address).servers[0]
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        others = f"{stranger[0]}:{stranger[1]},127.0.0.1:{deaf.getsockname()[1]}"
+        checked(f"amqp://{known.user}:{known.password}@{host}:{port},{others}/%2F", (host, port))
+
+
+@pytest.fixture
+def split(fragile_cluster: Nodes) -> Iterator[Nodes]:
+    """One node that was partitioned for long and was not restarted."""
+    nodes = fragile_cluster
+    handling = "application:set_env(rabbit, cluster_partition_handling, {}), ok."
+    for name in nodes.names:
+        nodes.ctl(name, "eval", handling.format("ignore"))
+    nodes.pause(APART)
+    others = [name for name in nodes.names if name != APART]
+    seen = "erlang:length(rabbit_nodes:all_running())."
+    until("its being missed", lambda: all(nodes.ctl(each, "eval", seen).strip() == "2" for each in others), 60.0)
+    nodes.resume(APART)
+    until("a node that stays apart", lambda: is_apart(nodes, APART), 60.0)
+    yield nodes
+    for name in others:
+        nodes.ctl(name, "eval", handling.format("pause_minority"))
+    nodes.kill(APART)
+    nodes.start_again(APART)
+
+
+@pytest.mark.soak
+def test_a_partitioned_node_is_not_used(split: Nodes) -> None:
+    address = in_own_namespace(split.address)
+    servers = dict(zip(split.names, parse(address).servers, strict=True))
+    with pytest.raises(SplitBrain, match=f"the node at {servers[APART][0]}:{servers[APART][1]} and the others"):
+        checked(address, servers[APART])
+    for name, server in servers.items():
+        if name != APART:
+            checked(address, server)
+    # The first server is chosen at random.
+    fabrics = [RabbitFabric(parse(address), 30.0) for _ in range(TIMES)]
+    for number, fabric in enumerate(fabrics):
+        fabric.create_job(f"j{number}", b"")
+        fabric.append(f"j{number}", "log", data(number, 0))
+    for number, fabric in enumerate(fabrics):
+        assert sorted(jobs_seen_by(fabric)) == [f"j{each}" for each in range(TIMES)]
+        writer = (number + 1) % TIMES
+        assert names(drain(fabric, f"j{writer}", "log")[0]) == [(writer, 0)]
+    connected = split.ctl(APART, "list_connections", "client_properties")
+    assert "cauce" not in connected, "somebody works with it"
+    for number, fabric in enumerate(fabrics):
+        fabric.delete_job(f"j{number}")
+        fabric.close()
+
+
+@pytest.mark.soak
+def test_a_single_server_is_not_probed(split: Nodes) -> None:
+    """Without another server the probe cannot run."""
+    broker = parse(in_own_namespace(split.address))
+    host, port = dict(zip(split.names, broker.servers, strict=True))[APART]
+    address = f"amqp://{broker.user}:{broker.password}@{host}:{port}/%2F?namespace={broker.namespace}"
+    checked(address, (host, port))
+
+
+@pytest.mark.soak
+def test_an_address_with_only_partitioned_servers_is_an_error(split: Nodes) -> None:
+    broker = parse(in_own_namespace(split.address))
+    servers = ",".join(f"{host}:{port}" for host, port in broker.servers[:2])
+    address = f"amqp://{broker.user}:{broker.password}@{servers}/%2F?namespace={broker.namespace}"
+    with pytest.raises(FabricLost, match=r"is partitioned.* and restart the node that was partitioned"):
+        RabbitFabric(parse(address), 3.0)

@@ -1,0 +1,219 @@
+"""Reading streams: chunked records, any position, crashed writers, damage, bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cauce.errors import CorruptRecord
+from cauce.fabric.address import parse
+from cauce.fabric.contract import START, Position
+from cauce.fabric.rabbitmq import queues as rabbitmq_queues
+from cauce.fabric.rabbitmq import session as rabbitmq_session
+from cauce.fabric.rabbitmq.fabric import RabbitFabric
+from cauce.fabric.rabbitmq.queues import stream_name
+from cauce.fabric.rabbitmq.streams import reader as rabbitmq_reader
+from cauce.fabric.rabbitmq.streams import subscription as rabbitmq_subscription
+from cauce.fabric.rabbitmq.streams.messages import CHUNK_BYTES, encode
+from cauce.fabric.rabbitmq.streams.reader import cursor_of, offset_of
+from cauce.fabric.records import Kind, Record, record
+from tests.conformance.worlds import data, drain, names
+from tests.fabric.rabbit import direct, publish
+
+Open = Callable[[], RabbitFabric]
+DEAD, LIVE = b"d" * 16, b"l" * 16
+
+
+@pytest.fixture
+def fabric(rabbit: Open) -> RabbitFabric:
+    made = rabbit()
+    made.create_job("j", b"")
+    made.append("j", "log", data(0, 0))
+    return made
+
+
+def stream_of(fabric: RabbitFabric, log: str = "log") -> str:
+    session = fabric._open.session
+    return stream_name(session.namespace, session.registry_client.registry.jobs["j"], log)
+
+
+def big(seq: int, chunks: int = 3) -> Record:
+    return record(Kind.DATA, 9, seq, bytes([seq]) * (chunks * CHUNK_BYTES - 1000))
+
+
+def test_an_incomplete_record_of_a_crashed_writer_blocks_no_reader(
+    fabric: RabbitFabric, rabbit: Open, namespace: str
+) -> None:
+    half = encode(DEAD, 0, "log", [big(1)])[:2]
+    whole = encode(LIVE, 0, "log", [big(2)])
+    mixed = [half[0], whole[0], half[1], whole[1], whole[2]]
+    publish(parse(namespace), stream_of(fabric), mixed)
+    fabric.append("j", "log", data(0, 3))
+    found, position = drain(rabbit(), "j", "log")
+    assert names(found) == [(0, 0), (0, 3), (9, 2)]
+    assert [each for each in found if each.producer == 9] == [big(2)]
+    fabric.append("j", "log", data(0, 4))
+    assert names(drain(rabbit(), "j", "log", position)[0]) == [(0, 4)]
+
+
+def test_a_position_between_the_pieces_of_a_record_loses_nothing(
+    fabric: RabbitFabric, rabbit: Open, namespace: str
+) -> None:
+    first, second = encode(DEAD, 0, "log", [big(1)]), encode(LIVE, 0, "log", [big(2)])
+    small = [encode(LIVE, 100 + seq, "log", data(5, seq))[0] for seq in range(200)]
+    mixed = [first[0], *small[:100], second[0], first[1], *small[100:], second[1], first[2], second[2]]
+    publish(parse(namespace), stream_of(fabric), mixed)
+    every = {(0, 0), (9, 1), (9, 2), *((5, seq) for seq in range(200))}
+    for limit in (1, 500, 5_000, 1 << 30):
+        reader = rabbit()
+        position: Position = START
+        found: list[Record] = []
+        reader.read_barrier("j", "log")
+        while (batch := reader.read("j", "log", position, limit)).position != position:
+            found += batch.records
+            position = batch.position
+            if len(found) == 150:
+                # Another process resumes from here.
+                reader = rabbit()
+                reader.read_barrier("j", "log")
+        assert set(names(found)) == every
+        assert [each for each in found if each.producer == 9] == [big(1), big(2)]
+
+
+def test_dropped_pieces_are_read_again(
+    fabric: RabbitFabric, rabbit: Open, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rabbitmq_reader, "PATIENCE", 20)
+    pieces = encode(DEAD, 0, "log", [big(1)])
+    between = [encode(LIVE, seq, "log", data(5, seq))[0] for seq in range(300)]
+    other = encode(LIVE, 1000, "log", [big(2)])
+    publish(parse(namespace), stream_of(fabric), [pieces[0], *between, *other, *pieces[1:]])
+    found, _ = drain(rabbit(), "j", "log")
+    assert [each.seq for each in found if each.producer == 9] == [2, 1]
+    assert len([each for each in found if each.producer == 5]) == 300
+
+
+def test_the_end_of_a_record_without_its_beginning_is_damage(
+    fabric: RabbitFabric, rabbit: Open, namespace: str
+) -> None:
+    publish(parse(namespace), stream_of(fabric), encode(DEAD, 0, "log", [big(1)])[1:])
+    reader = rabbit()
+    for _ in range(2):
+        with pytest.raises(CorruptRecord, match="the beginning of the record"):
+            drain(reader, "j", "log")
+
+
+def test_damage_is_reported_with_its_offset_and_earlier_records_can_be_read(
+    fabric: RabbitFabric, rabbit: Open, namespace: str
+) -> None:
+    damaged = bytearray(encode(LIVE, 0, "log", data(0, 2))[0])
+    damaged[-1] ^= 1
+    publish(parse(namespace), stream_of(fabric), [encode(LIVE, 0, "log", data(0, 1))[0], bytes(damaged)])
+    reader = rabbit()
+    reader.read_barrier("j", "log")
+    first = reader.read("j", "log", START, 1)
+    second = reader.read("j", "log", first.position, 1)
+    assert names([*first.records, *second.records]) == [(0, 0), (0, 1)]
+    for _ in range(3):
+        with pytest.raises(CorruptRecord, match="message 3: a message is damaged"):
+            reader.read("j", "log", second.position, 1)
+
+
+def test_messages_dropped_by_a_policy_are_detected(fabric: RabbitFabric, rabbit: Open, namespace: str) -> None:
+    short = {"x-queue-type": "stream", "x-max-length-bytes": 20_000, "x-stream-max-segment-size-bytes": 4_000}
+    with direct(parse(namespace)) as connection, connection.channel() as channel:
+        channel.queue_declare(stream_of(fabric, "short"), durable=True, auto_delete=False, arguments=short)
+    for seq in range(60):
+        fabric.append("j", "short", data(0, seq, body=bytes(1_000)))
+    with pytest.raises(CorruptRecord, match="no policy of the broker"):
+        drain(rabbit(), "j", "short")
+
+
+def test_a_log_of_many_segments_is_read_whole(
+    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker skips an offset at the start of each segment."""
+    monkeypatch.setattr(rabbitmq_queues, "_SEGMENT_BYTES", 20_000)
+    for seq in range(100):
+        fabric.append("j", "long", data(0, seq, body=bytes(1_000)))
+    found, position = drain(rabbit(), "j", "long")
+    assert names(found) == [(0, seq) for seq in range(100)]
+    assert offset_of(cursor_of(position)) > 102
+    reader = rabbit()
+    at: Position = START
+    for seq in range(100):
+        reader.read_barrier("j", "long")
+        batch = reader.read("j", "long", at, 1)
+        assert names(list(batch.records)) == [(0, seq)]
+        at = batch.position
+        if seq % 7 == 0:
+            reader = rabbit()
+
+
+def test_a_log_that_was_not_requested_is_read_again_on_request(
+    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rabbitmq_reader, "UNREQUESTED_BYTES", 2_000)
+    monkeypatch.setattr(rabbitmq_reader, "BUFFERED_BYTES", 5_000)
+    logs = [f"group.{name}" for name in "abc"]
+    reader = rabbit()
+    positions: dict[str, Position] = dict.fromkeys(logs, START)
+    found: dict[str, list[Record]] = {log: [] for log in logs}
+    for round_ in range(6):
+        for seq in range(30):
+            for producer, log in enumerate(logs):
+                fabric.append("j", log, data(producer, 30 * round_ + seq, body=bytes(100)))
+        for log in logs if round_ % 2 else logs[:1]:
+            more, positions[log] = drain(reader, "j", log, positions[log], limit_bytes=1_000)
+            found[log] += more
+    for producer, log in enumerate(logs):
+        assert names(found[log]) == [(producer, seq) for seq in range(180)]
+    assert len(reader._open.session._reader_groups[stream_of(reader, "group")].readers) == 1
+
+
+def test_buffered_messages_are_bounded(fabric: RabbitFabric, rabbit: Open) -> None:
+    for seq in range(1, 41):
+        fabric.append("j", "log", data(0, seq, body=bytes(CHUNK_BYTES - 1000)))
+    reader = rabbit()
+    reader.read_barrier("j", "log")
+    first = reader.read("j", "log", START, 1)
+    reader.read_barrier()
+    (subscription,) = [each for each in reader._open.session._subscriptions._open if "registry" not in each.stream]
+    assert subscription.waiting_bytes <= (rabbitmq_subscription.PREFETCH + 1) * CHUNK_BYTES
+    found, _ = drain(reader, "j", "log", first.position)
+    assert names(found) == [(0, seq) for seq in range(1, 41)]
+
+
+def test_the_least_recently_read_subscriptions_are_closed(
+    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rabbitmq_subscription, "MOST_BYTES", 3 * CHUNK_BYTES)
+    for log in range(4):
+        for seq in range(6):
+            fabric.append("j", f"log-{log}", data(log, seq, body=bytes(CHUNK_BYTES - 1000)))
+    reader = rabbit()
+    positions: list[Position] = [START] * 4
+    found: list[Record] = []
+    for _ in range(6):
+        for log in range(4):
+            reader.read_barrier("j", f"log-{log}")
+            batch = reader.read("j", f"log-{log}", positions[log], 1)
+            found += batch.records
+            positions[log] = batch.position
+    assert names(found) == [(log, seq) for log in range(4) for seq in range(6)]
+
+
+def test_readers_are_few_however_many_logs_are_read(
+    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rabbitmq_session, "MOST_READERS", 5)
+    reader = rabbit()
+    for round_ in range(3):
+        for log in range(12):
+            fabric.append("j", f"log-{log}", data(log, round_))
+        for log in range(12):
+            found, _ = drain(reader, "j", f"log-{log}")
+            assert names(found) == [(log, seq) for seq in range(round_ + 1)]
+        reader.read_barrier()
+        assert len(reader._open.session._subscriptions) <= 7

@@ -1,0 +1,122 @@
+"""Requests without a token, and responses in progress when their token is removed."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from cauce.fabric.files.fabric import FilesFabric
+from cauce.gateway.asgi.problems import HttpError
+from cauce.gateway.asgi.protocol import BoundedProtocol
+from cauce.gateway.http.app import Gateway
+from cauce.gateway.http.auth import Access
+from cauce.gateway.jobs.job_service import Jobs
+from cauce.gateway.logs import start_logs
+from cauce.gateway.settings import GatewaySettings
+from cauce.gateway.tokens import Tokens, create_token, remove_token
+from cauce.worker.loop import Worker
+from tests.gateway.asking import Client, ask, scope_of
+from tests.gateway.serving import JOB, Sent, run_to_end, send
+
+NAME = "ana"
+
+
+@pytest.fixture
+def token(tmp_path: Path, sent: Sent) -> str:
+    """The token of an owner with a completed job."""
+    made = create_token(tmp_path / "tokens.json", NAME)
+    owner = Tokens(tmp_path / "tokens.json").owner(made)
+    assert owner is not None
+    with closing(FilesFabric(tmp_path)) as fabric:
+        jobs = Jobs(fabric, GatewaySettings(tmp_path, tmp_path).limits)
+        send(jobs, sent, owner=owner)
+        assert run_to_end(jobs, Worker(fabric), owner=owner).state == "done"
+    return made
+
+
+def settings_of(folder: Path) -> GatewaySettings:
+    return GatewaySettings(folder, folder / "tokens.json")
+
+
+def revoke(folder: Path) -> None:
+    remove_token(folder / "tokens.json", NAME)
+
+
+DOWNLOADS = [(f"/v1/jobs/{JOB}/results/q4", f"format={form}") for form in ("csv", "json", "parquet", "arrow")]
+DOWNLOADS.append((f"/v1/jobs/{JOB}/rejects", "format=csv"))
+
+
+@pytest.mark.parametrize(("path", "query"), DOWNLOADS)
+def test_a_download_is_aborted_when_its_token_is_removed(tmp_path: Path, token: str, path: str, query: str) -> None:
+    client = Client(lambda: revoke(tmp_path))
+    with pytest.raises(HttpError):
+        asyncio.run(ask(settings_of(tmp_path), client, scope_of(path, token, query)))
+    assert client.status == 200
+    assert not client.complete
+
+
+def fetch(port: int, target: str, token: str) -> bytes:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("GET", target, headers={"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        assert response.status == 200
+        return response.read()
+
+
+@pytest.mark.parametrize("revoked", [True, False])
+def test_a_client_detects_an_aborted_download(tmp_path: Path, token: str, revoked: bool) -> None:
+    gateway = Gateway(settings_of(tmp_path), start_logs("test"))
+    inner = gateway.app()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watched(message: Message) -> None:
+            await send(message)
+            if revoked and message["type"] == "http.response.body" and message.get("more_body"):
+                revoke(tmp_path)
+
+        await inner(scope, receive, watched)
+
+    async def main() -> bytes:
+        server = uvicorn.Server(uvicorn.Config(app, http=BoundedProtocol, lifespan="on", log_config=None))
+        with socket.create_server(("127.0.0.1", 0)) as bound:
+            serving = asyncio.create_task(server.serve([bound]))
+            path, query = DOWNLOADS[0]
+            try:
+                return await asyncio.to_thread(fetch, bound.getsockname()[1], f"{path}?{query}", token)
+            finally:
+                server.should_exit = True
+                await serving
+
+    if revoked:
+        with pytest.raises(http.client.IncompleteRead):
+            asyncio.run(main())
+    else:
+        assert asyncio.run(main()).endswith(b"\n")
+
+
+def test_a_download_with_a_valid_token_is_complete(tmp_path: Path, token: str) -> None:
+    client = Client(lambda: None)
+    asyncio.run(ask(settings_of(tmp_path), client, scope_of(DOWNLOADS[0][0], token, DOWNLOADS[0][1])))
+    assert client.complete
+
+
+def test_an_event_stream_ends_when_its_token_is_removed(tmp_path: Path, token: str) -> None:
+    client = Client(lambda: revoke(tmp_path))
+    asyncio.run(ask(settings_of(tmp_path), client, scope_of("/v1/events", token)))
+    assert client.complete
+
+
+def test_the_error_for_a_proxied_request_names_the_token_settings(tmp_path: Path) -> None:
+    access = Access(Tokens(tmp_path / "tokens.json"), needs_token=False)
+    scope = {**scope_of("/v1/jobs", ""), "headers": [(b"host", b"localhost"), (b"via", b"1.1 proxy")]}
+    with pytest.raises(HttpError, match="CAUCE_TOKEN or CAUCE_TOKEN_FILE") as problem:
+        access.admit(Request(scope))
+    assert "--token" not in str(problem.value)

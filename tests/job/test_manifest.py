@@ -1,0 +1,72 @@
+"""The manifest of a job: its content, and the errors for one that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cauce.datasets import load
+from cauce.datasets.registry import Registry
+from cauce.errors import CorruptRecord, DatasetMissing, OtherVersion, PlanMismatch
+from cauce.job.manifest import Manifest, Outline, StoredAnswer, load_manifest
+from tests.datasets.test_load import SHOP
+
+
+def manifest_of(file: Path) -> Manifest:
+    dataset = load(str(file))
+    return Manifest("job", dataset.name, ("q1",), {}, 2, 1, dataset.plan().digest, source=dataset.version)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "shop.py").write_text(SHOP % "shop")
+    return tmp_path / "shop.py"
+
+
+def test_dump_and_load_round_trip() -> None:
+    answer = StoredAnswer("home.answer-q1", (3, 4), (("name", "text"), ("paid", "places-2")))
+    manifest = Manifest("job", "coffee", ("q1",), {}, 2, 1, "digest", outline=Outline({}, {"q1": answer}))
+    assert load_manifest(manifest.dump()) == manifest
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 80, b"{", b"[]", b"{}", b'{"version": 2}', b"\xff", b"[" * 100_000])
+def test_damaged_bytes_are_reported_as_damage(data: bytes) -> None:
+    with pytest.raises((CorruptRecord, OtherVersion), match="the stored manifest of job j") as problem:
+        load_manifest(data, "j")
+    if data != b"{}":
+        assert "is damaged" in str(problem.value)
+
+
+def test_an_output_that_does_not_exist_is_damage() -> None:
+    outline = Outline({}, {"q1": StoredAnswer("log", (), (("a", "unheard-of"),))})
+    with pytest.raises(CorruptRecord, match="unheard-of"):
+        load_manifest(Manifest("job", "coffee", ("q1",), {}, 2, 1, "", outline=outline).dump())
+
+
+@pytest.mark.parametrize(("version", "age"), [(1, "older"), (99, "newer")])
+def test_the_error_names_the_other_version(version: int, age: str) -> None:
+    with pytest.raises(OtherVersion, match=f"written by an? {age} version of Cauce: it has version {version}"):
+        load_manifest(b'{"version": %d, "fields": "of its own"}' % version)
+
+
+def test_a_dataset_that_the_process_does_not_have_is_missing(file: Path) -> None:
+    manifest = manifest_of(file)
+    manifest.plan(Registry([file]))
+    with pytest.raises(DatasetMissing, match="no dataset shop"):
+        manifest.plan(Registry())
+
+
+def test_a_comment_in_the_file_changes_no_plan(file: Path) -> None:
+    manifest = manifest_of(file)
+    file.write_text("# A remark.\n" + file.read_text())
+    assert manifest.plan(Registry([file])).digest == manifest.digest
+
+
+def test_other_code_in_the_file_is_a_mismatch(file: Path) -> None:
+    # A different name, because a process caches its plans.
+    file.write_text(SHOP % "edited")
+    manifest = manifest_of(file)
+    file.write_text(file.read_text() + "\nmore = 1\n")
+    with pytest.raises(PlanMismatch, match="the code of dataset edited has changed"):
+        manifest.plan(Registry([file]))

@@ -1,0 +1,148 @@
+"""The four result formats."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cauce.api.formats import FORMATS, Format
+from cauce.job.result_formats import csv_text, open_answer
+from cauce.plan import DATE, DECIMAL, FLOAT, INTEGER, TEXT, TEXT_LIST, decimal
+from cauce.plan.outputs import Output
+
+COLUMNS: dict[str, Output] = {
+    "name": TEXT,
+    "count": INTEGER,
+    "mean": FLOAT,
+    "tags": TEXT_LIST,
+    "money": decimal(2),
+    "day": DATE,
+    "plain": DECIMAL,
+}
+ANSWER = pl.DataFrame(
+    {
+        "name": ["Añá", None],
+        "count": [2**63 - 1, None],
+        "mean": [0.1, None],
+        "tags": [["a", "b"], None],
+        "money": [Decimal("12345678901234567890.10"), None],
+        "day": [dt.date(2024, 2, 29), None],
+        "plain": [Decimal("947.5"), None],
+    },
+    schema={name: output.dtype for name, output in COLUMNS.items()},
+)
+
+
+def written(folder: Path, form: Format, *pages: pl.DataFrame) -> Path:
+    path = folder / f"answer.{form}"
+    answer = open_answer(path, COLUMNS, form)
+    for page in pages:
+        answer.page(page)
+    answer.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("plain", "plain"),
+        ("a,b", '"a,b"'),
+        ('say "no"', '"say ""no"""'),
+        ("two\nlines", '"two\nlines"'),
+        ("old\rline", '"old\rline"'),
+        (" leading", " leading"),
+        ("semi;colon", "semi;colon"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_a_cell_is_quoted_only_where_it_must_be(cell: str | None, text: str) -> None:
+    assert csv_text(pl.DataFrame({"a": ["x"], "b": pl.Series([cell], dtype=pl.String)})) == f"x,{text}\n"
+
+
+def test_only_cells_that_need_quotes_are_quoted() -> None:
+    assert csv_text(pl.DataFrame({"a": ["x,y", "z"]})) == '"x,y"\nz\n'
+
+
+def test_csv_round_trips_through_a_csv_reader() -> None:
+    cells = ['a,"b"\r\nc', '""', "\r", " ", "é😀", "'"]
+    text = csv_text(pl.DataFrame({"a": cells, "b": cells[::-1]}))
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [
+        list(row) for row in zip(cells, cells[::-1], strict=True)
+    ]
+
+
+def test_csv_has_a_header_and_formats_each_output_by_its_type(tmp_path: Path) -> None:
+    assert written(tmp_path, "csv", ANSWER).read_bytes().decode() == (
+        "name,count,mean,tags,money,day,plain\n"
+        "Añá,9223372036854775807,0.1,a; b,12345678901234567890.10,2024-02-29,947.5\n"
+        ",,,,,,\n"
+    )
+
+
+def test_a_header_is_quoted_like_any_cell(tmp_path: Path) -> None:
+    answer = open_answer(tmp_path / "a.csv", {"a,b": TEXT}, "csv")
+    answer.close()
+    assert (tmp_path / "a.csv").read_text() == '"a,b"\n'
+
+
+def test_json_keeps_every_digit(tmp_path: Path) -> None:
+    rows = json.loads(written(tmp_path, "json", ANSWER).read_text(), parse_float=Decimal)
+    assert rows[0] == {
+        "name": "Añá",
+        "count": 2**63 - 1,
+        "mean": Decimal("0.1"),
+        "tags": ["a", "b"],
+        "money": Decimal("12345678901234567890.10"),
+        "day": "2024-02-29",
+        "plain": Decimal("947.5"),
+    }
+
+
+def test_json_has_null_for_null(tmp_path: Path) -> None:
+    rows = json.loads(written(tmp_path, "json", ANSWER).read_text())
+    assert set(rows[1].values()) == {None}
+
+
+def test_json_of_several_pages_is_one_array(tmp_path: Path) -> None:
+    rows = json.loads(written(tmp_path, "json", ANSWER[:1], ANSWER.clear(), ANSWER[1:]).read_text())
+    assert [row["name"] for row in rows] == ["Añá", None]
+
+
+def test_parquet_round_trips_with_the_declared_types(tmp_path: Path) -> None:
+    back = pl.from_arrow(pq.read_table(written(tmp_path, "parquet", ANSWER[:1], ANSWER[1:])))
+    assert isinstance(back, pl.DataFrame)
+    assert back.schema == ANSWER.schema
+    assert back.rows() == ANSWER.rows()
+
+
+def test_arrow_round_trips_with_the_declared_types(tmp_path: Path) -> None:
+    with pa.ipc.open_file(written(tmp_path, "arrow", ANSWER[:1], ANSWER[1:])) as file:
+        back = pl.from_arrow(file.read_all())
+    assert isinstance(back, pl.DataFrame)
+    assert back.schema == ANSWER.schema
+    assert back.rows() == ANSWER.rows()
+
+
+@pytest.mark.parametrize("pages", [[], [ANSWER.clear()]])
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_answer_without_rows_still_has_its_columns(tmp_path: Path, form: Format, pages: list[pl.DataFrame]) -> None:
+    path = written(tmp_path, form, *pages)
+    match form:
+        case "csv":
+            assert path.read_text() == "name,count,mean,tags,money,day,plain\n"
+        case "json":
+            assert json.loads(path.read_text()) == []
+        case "parquet":
+            assert pl.read_parquet(path).schema == ANSWER.schema
+        case "arrow":
+            assert pl.read_ipc(path).schema == ANSWER.schema

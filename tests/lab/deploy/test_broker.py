@@ -1,0 +1,85 @@
+"""The settings of the RabbitMQ cluster: RabbitMQ itself parses them, and they equal those of private nodes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from cauce.fabric.address import parse
+from cauce.fabric.rabbitmq.settings.required import RELIED_ON
+from cauce.lab.broker.installation import installed
+from cauce.lab.deploy.broker import BY_ORDINAL, address, by_list, login, settings
+from cauce.lab.deploy.plan import BROKERS, Plan
+from cauce.lab.deploy.sizes import GI, MI
+from tests.brokers import require_rabbitmq
+from tests.lab.deploy.reading import Written
+
+READ = """
+[File | Schemas] = init:get_plain_arguments(),
+case cuttlefish_generator:map(cuttlefish_schema:files(Schemas), cuttlefish_conf:file(File)) of
+    {error, _, Why} -> io:format("~p~n", [Why]), halt(1);
+    Done -> io:format("~p~n", [Done]), halt(0)
+end.
+"""
+"""RabbitMQ's own parser of configuration files, without a node."""
+
+
+def read_by_rabbitmq(path: str) -> subprocess.CompletedProcess[str]:
+    require_rabbitmq()
+    plugins = installed().scripts.parent / "plugins"
+    schemas = [*plugins.glob("rabbit-*/priv/schema/rabbit.schema"), *plugins.glob("*_k8s-*/priv/schema/*.schema")]
+    assert len(schemas) == 2
+    code = [str(folder) for folder in sorted(plugins.glob("*/ebin"))]
+    command = ["erl", "-noshell", "-pa", *code, "-eval", READ, "-extra", path, *map(str, schemas)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_rabbitmq_parses_the_settings(written: Written) -> None:
+    done = read_by_rabbitmq(str(written.folder / "rabbitmq.conf"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in ("{net_ticktime,10}", "{consumer_timeout,86400000}", "{frame_max,8388608}", "{heartbeat,10}"):
+        assert text in done.stdout
+
+
+def test_rabbitmq_refuses_settings_it_does_not_know(compose: Written, tmp_path: Path) -> None:
+    wrong = tmp_path / "rabbitmq.conf"
+    wrong.write_text(compose.read("rabbitmq.conf") + "net_ticktimes = 10\n")
+    assert read_by_rabbitmq(str(wrong)).returncode == 1
+
+
+def test_the_settings_are_those_of_private_nodes(written: Written) -> None:
+    text = written.read("rabbitmq.conf")
+    assert RELIED_ON in text
+
+
+def test_no_secret_is_among_the_settings(written: Written) -> None:
+    assert "default_pass" not in written.read("rabbitmq.conf")
+
+
+def test_a_minority_pauses_by_default_or_by_setting() -> None:
+    assert "cluster_partition_handling = pause_minority" in settings(Plan(broker_image="rabbitmq:4.2"), BY_ORDINAL)
+    assert "cluster_partition_handling" not in settings(Plan(broker_image="rabbitmq:4.3"), BY_ORDINAL)
+
+
+def test_limits_follow_the_sizes() -> None:
+    text = settings(Plan(broker_memory=1000 * MI, storage=40 * GI), by_list(["a"]))
+    assert f"vm_memory_high_watermark.absolute = {600 * MI}\n" in text
+    assert f"disk_free_limit.absolute = {2 * GI}\n" in text
+
+
+def test_the_disk_alarm_leaves_space_on_the_smallest_disk() -> None:
+    assert f"disk_free_limit.absolute = {512 * MI}\n" in settings(Plan(storage=2 * GI), by_list(["a"]))
+
+
+def test_peer_discovery_lists_the_existing_hosts(compose: Written) -> None:
+    hosts = [service["hostname"] for service in compose.services().values() if "rabbitmq" in service["image"]]
+    assert len(hosts) == BROKERS
+    text = compose.read("rabbitmq.conf").splitlines()
+    assert [line for line in text if line.startswith("cluster_formation")] == by_list(hosts)
+
+
+def test_the_address_has_all_nodes_and_the_created_user() -> None:
+    broker = parse(address("secret", ["a", "b", "c"]))
+    assert broker.servers == (("a", 5672), ("b", 5672), ("c", 5672))
+    assert login("secret") == f"default_user = {broker.user}\ndefault_pass = {broker.password}\n"
+    assert broker.vhost == "/"

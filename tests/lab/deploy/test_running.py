@@ -1,0 +1,122 @@
+"""The processes of a deployment, started with the written arguments, form a working service.
+
+What a platform gives them is put in: folders, addresses of this machine, the key's file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.status import ClusterStatus
+from cauce.doctor.query import QueryClient
+from cauce.lab.broker.nodes import Nodes
+from cauce.lab.deploy.compose import known
+from cauce.lab.deploy.deployment import deploy
+from cauce.lab.deploy.plan import DOCTOR_PORT, HTTP_PORT, Plan
+from tests.cli.running import cauce
+from tests.lab.deploy.conftest import PACKAGE
+from tests.lab.deploy.reading import Process, Written
+
+LONGEST_S = 120
+PLAN = Plan(workers=1, gateways=1, doctors=3)
+STATE, DIRECTORY = "/var/lib/cauce", "service"
+KEY_FILE = "/run/secrets/cluster-key"
+DOCTORS = ("doctor-1", "doctor-2", "doctor-3")
+
+
+def free_port(kind: socket.SocketKind) -> int:
+    with socket.socket(type=kind) as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Machine:
+    """Replaces the platform: every container is a folder, and every host is this machine."""
+
+    def __init__(self, folder: Path, fabric: str) -> None:
+        deploy("compose", PLAN, folder / "written", PACKAGE)
+        self.written = Written("compose", folder / "written")
+        self.folder = folder
+        self.fabric = fabric
+        self.http = free_port(socket.SOCK_STREAM)
+        self._doctors = {host: free_port(socket.SOCK_DGRAM) for host in DOCTORS}
+        secrets = known(self.written.folder)
+        assert secrets is not None
+        (folder / "key").write_text(secrets.key)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http}"
+
+    def state(self, name: str) -> Path:
+        return self.folder / name
+
+    def arguments(self, process: Process) -> list[str]:
+        replaced = {
+            STATE: str(self.state(process.name)),
+            KEY_FILE: str(self.folder / "key"),
+            f"0.0.0.0:{DOCTOR_PORT}": f"127.0.0.1:{self._doctors.get(process.name, 0)}",
+            "0.0.0.0": "127.0.0.1",
+            **{f"={host}:{DOCTOR_PORT}": f"=127.0.0.1:{port}" for host, port in self._doctors.items()},
+        }
+        found = [str(self.http) if each == str(HTTP_PORT) else each for each in process.arguments]
+        for before, after in replaced.items():
+            found = [each.replace(before, after) for each in found]
+        return found
+
+    @contextmanager
+    def running(self, process: Process) -> Iterator[subprocess.Popen[str]]:
+        """Stops it cleanly; fails with its output if its exit code is not 0."""
+        environment = {**os.environ, **dict.fromkeys(process.environment, self.fabric)}
+        said = self.folder / f"{process.name}.said"
+        with said.open("w") as log:
+            command = [sys.executable, "-P", "-m", "cauce", *self.arguments(process)]
+            started = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            yield started
+            started.send_signal(signal.SIGTERM)
+            assert started.wait(LONGEST_S) == 0, said.read_text()[-2000:]
+        finally:
+            started.kill()
+            started.communicate()
+
+    def view(self) -> ClusterStatus | None:
+        with QueryClient(ServiceDir(self.state(DOCTORS[0]) / DIRECTORY).cluster()) as client:
+            return client.status()
+
+
+def roles_running(view: ClusterStatus | None) -> list[str]:
+    return sorted(row.role for row in view.rows if row.state == "running" and row.ready) if view is not None else []
+
+
+@pytest.mark.slow
+def test_the_written_commands_start_a_service(broker: Nodes, tmp_path: Path) -> None:
+    machine = Machine(tmp_path, f"{broker.address}?namespace=deployed")
+    assert cauce(tmp_path, "generate", "coffee", "--out", "data", "--scale", "0.0005").code == 0
+    with ExitStack() as stack:
+        started = {each.name: stack.enter_context(machine.running(each)) for each in machine.written.processes()}
+        ready = started["gateway-1"].stdout
+        assert ready is not None
+        assert ready.readline() == f"Cauce is ready on {machine.url}\n"
+        token = cauce(tmp_path, "token", "create", "me", "--dir", str(machine.state("gateway-1"))).out.strip()
+        sent = cauce(
+            tmp_path, "submit", "coffee", "--data", "data", "--out", "sent", "--gateway", machine.url, "--token", token
+        )
+        assert sent.code == 0, sent.err
+        expected = ["doctor"] * PLAN.doctors + ["gateway", "worker"]
+        assert any(roles_running(machine.view()) == expected for _ in range(LONGEST_S))
+    assert cauce(tmp_path, "run", "coffee", "--data", "data", "--out", "run").code == 0
+    answers = sorted(path.name for path in (tmp_path / "run").glob("*.csv"))
+    assert "q1.csv" in answers
+    for name in answers:
+        assert (tmp_path / "sent" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()

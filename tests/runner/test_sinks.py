@@ -1,0 +1,35 @@
+"""Errors for answers that cannot be written: cause, path and remedy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cauce.datasets import load
+from cauce.errors import FabricFull, JobFailed
+from cauce.runner import output_dir as output
+from cauce.runner.sinks import prepare, run_to_folder
+from tests.cli.running import small_books
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_full_disk_is_reported_with_its_folder_and_a_remedy(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/dev/full is a file on which every write fails as on a full disk."""
+    small_books(tmp_path / "data")
+    monkeypatch.setattr(output, "create", lambda path, flags, mode: os.open("/dev/full", flags))
+    prepared = prepare(load("books"), tmp_path / "data", ["q3"])
+    with pytest.raises(FabricFull, match=f"no space left for the answers in {tmp_path}/out; free some space"):
+        run_to_folder(prepared, tmp_path / "out", form)  # type: ignore[arg-type]
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    small_books(tmp_path / "data")
+    (tmp_path / "file").touch()
+    prepared = prepare(load("books"), tmp_path / "data", ["q3"])
+    with pytest.raises(JobFailed, match=f"cannot write the answers to {tmp_path}/file/out: Not a directory; choose"):
+        run_to_folder(prepared, tmp_path / "file/out")

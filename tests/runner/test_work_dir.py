@@ -1,0 +1,57 @@
+"""The work directory of a run: locked by one run at a time, and nothing beside it is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cauce.errors import UsageError
+from cauce.runner.work_dir import NAME, WorkFolder
+
+
+def test_removing_it_keeps_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    folder = WorkFolder(tmp_path)
+    (folder.path / "jobs").mkdir()
+    folder.remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_it_knows_whether_an_earlier_run_left_something(tmp_path: Path) -> None:
+    first = WorkFolder(tmp_path)
+    assert first.fresh
+    first.close()
+    assert not WorkFolder(tmp_path).fresh
+
+
+def test_two_runs_cannot_lock_it(tmp_path: Path) -> None:
+    first = WorkFolder(tmp_path)
+    with pytest.raises(UsageError, match="another run is already working"):
+        WorkFolder(tmp_path)
+    first.close()
+    WorkFolder(tmp_path).close()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"a file is in the way; move it away, .*--out or --work"):
+        WorkFolder(tmp_path / "file")
+
+
+def test_a_linked_folder_is_refused_and_its_target_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "precious.txt").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / NAME).symlink_to(tmp_path / "target")
+    with pytest.raises(UsageError, match=r"is a symbolic link, .*--out or --work"):
+        WorkFolder(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "target").iterdir()] == ["precious.txt"]
+
+
+def test_a_folder_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    (tmp_path / NAME / "precious.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"was not created by this version of Cauce"):
+        WorkFolder(tmp_path)
+    assert [path.name for path in (tmp_path / NAME).iterdir()] == ["precious.txt"]

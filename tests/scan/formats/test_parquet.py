@@ -1,0 +1,71 @@
+"""Parquet files with row groups of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cauce.scan.cells.kinds import Integer, Text
+from cauce.scan.discovery import find_files
+from cauce.scan.formats import parquet
+from cauce.scan.parts import Part
+from cauce.scan.reader import parts_of, read_part
+from cauce.scan.tables import Column, TableSpec
+
+SPEC = TableSpec("t", ("t.csv",), {"id": Column("id", Integer()), "text": Column("text", Text())})
+ALL = frozenset(SPEC.columns)
+ROWS = 1000
+
+
+def write(folder: Path, row_group_size: int, rows: int = ROWS) -> None:
+    table = pa.table(
+        {"text": [f"text {n}" for n in range(rows)], "id": ["x" if n % 97 == 5 else str(n) for n in range(rows)]}
+    )
+    pq.write_table(table, folder / "t.parquet", row_group_size=row_group_size)
+
+
+def read(parts: list[Part]) -> tuple[list[str], list[int]]:
+    blocks = [read_part(part, SPEC, ALL, lambda size: np.empty(size, np.uint8)) for part in parts]
+    texts = pl.concat([block.column("text", None) for block in blocks]).to_list()
+    return texts, pl.concat([block.rejects(ALL) for block in blocks])["line"].to_list()
+
+
+@pytest.mark.parametrize("large", [100, 10_000, 2**30])
+@pytest.mark.parametrize("row_group_size", [1, 7, 300, ROWS])
+@pytest.mark.parametrize("part_bytes", [1, 5_000, 2**20])
+def test_any_row_groups_give_the_same_rows_and_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row_group_size: int, part_bytes: int, large: int
+) -> None:
+    monkeypatch.setattr(parquet, "LARGE_ROW_GROUP_BYTES", large)
+    write(tmp_path, row_group_size)
+    parts = list(parts_of(find_files(tmp_path, SPEC), SPEC, part_bytes))
+    assert sum(part.weight for part in parts) == (tmp_path / "t.parquet").stat().st_size
+    texts, lines = read(parts)
+    assert texts == [f"text {n}" for n in range(ROWS)]
+    assert lines == [n + 2 for n in range(ROWS) if n % 97 == 5]
+
+
+def test_small_row_groups_are_read_together(tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    assert len(list(parts_of(find_files(tmp_path, SPEC), SPEC))) == 1
+
+
+def test_a_large_row_group_is_read_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "LARGE_ROW_GROUP_BYTES", 1000)
+    write(tmp_path, ROWS)
+    parts = list(parts_of(find_files(tmp_path, SPEC), SPEC))
+    assert len(parts) > 10
+    assert max(part.end - part.start for part in parts) <= ROWS // 10
+
+
+def test_empty_row_groups_are_skipped(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a"], "id": ["1"]})
+    with pq.ParquetWriter(tmp_path / "t.parquet", table.schema) as writer:
+        for each in (table.slice(0, 0), table, table.slice(0, 0)):
+            writer.write_table(each)
+    assert read(list(parts_of(find_files(tmp_path, SPEC), SPEC, 1))) == (["a"], [])
