@@ -24,7 +24,7 @@ LAYERS = (
     "job",
     "fabric",
     "datasets",
-    "sql",
+    "sql_frontend",
     "schema",
     "plan",
     "operators",

@@ -83,10 +83,6 @@ def sql(
     return library.answer_sql(request, types, schema, watch_for(progress))
 
 
-answer_sql = sql
-"""Under a name that no package of Cauce has: see `cauce.sql`."""
-
-
 def connect(urls: str | Sequence[str], token: str | None = None, *, ca: str | None = None) -> Service:
     """Returns a client of the service behind one or several gateways. `ca` is a file of trusted certificates (https).
 

@@ -24,9 +24,11 @@ BACK_S = 60.0
 
 
 class Cluster:
-    def __init__(self, folder: Path, *options: str, workers: int = 2, gateways: int = 2, doctors: int = 3) -> None:
+    def __init__(
+        self, folder: Path, *options: str, workers: int = 2, gateways: int = 2, doctors: int = 3, open_files: int = 0
+    ) -> None:
         counts = ["--workers", str(workers), "--gateways", str(gateways), "--doctors", str(doctors)]
-        self.service = Running(folder, "serve", *counts, *options)
+        self.service = Running(folder, "serve", *counts, *options, open_files=open_files)
         self.home = ServiceDir(self.service.folder)
         self.size = workers + gateways + doctors
 

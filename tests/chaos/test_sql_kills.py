@@ -13,7 +13,7 @@ import pytest
 
 from cauce.lab.chaos.processes import WORKER
 from cauce.lab.chaos.run import Chaos
-from tests.sql.tpch import queries
+from tests.sql_frontend.tpch import queries
 
 SCALE = "0.01"
 FABRICS = [pytest.param("files", marks=pytest.mark.slow), pytest.param("rabbitmq", marks=pytest.mark.soak)]

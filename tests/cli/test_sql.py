@@ -173,7 +173,7 @@ def test_folder_of_sql_is_a_dataset(tmp_path: Path, shop: Path) -> None:
 
 
 def test_library_function_is_callable_after_its_package_was_imported(shop: Path) -> None:
-    import cauce.sql.parse  # noqa: F401  # binds the name `sql` of the package
+    import cauce.sql_frontend.parse  # noqa: F401  # binds the name `sql` of the package
 
     answers = library.sql("SELECT count(*) AS n FROM orders", data=shop)
     assert answers["q1"]["n"].to_list() == [4]

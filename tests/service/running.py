@@ -28,6 +28,7 @@ from cauce.doctor.launch.service_dir import ServiceDir
 from cauce.runner.sinks import prepare
 from cauce.scan.reader import parts_of
 from tests.cli.running import COLOURS
+from tests.service.limits import with_open_files
 
 READY_S = 60.0
 ENOUGH_S = 60.0
@@ -64,7 +65,9 @@ class Reply:
 class Running:
     """`cauce serve` or `cauce gateway` on a free port of loopback."""
 
-    def __init__(self, folder: Path, command: str, *options: str, port: int = 0, token: str = "") -> None:
+    def __init__(
+        self, folder: Path, command: str, *options: str, port: int = 0, token: str = "", open_files: int = 0
+    ) -> None:
         self.folder = folder / "service"
         self.token = token
         self._command = command
@@ -73,10 +76,11 @@ class Running:
         given = [command, "--dir", str(self.folder), "--port", str(port), *options]
         # A test run that is killed must not leave a service behind.
         given += ["--end-with", str(os.getpid())] if command == "serve" else []
+        started = [sys.executable, "-m", "cauce", *given]
+        if open_files:
+            started = with_open_files(started, open_files)
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "cauce", *given], env=environment, stdout=subprocess.PIPE, stderr=log
-            )
+            self.process = subprocess.Popen(started, env=environment, stdout=subprocess.PIPE, stderr=log)
         self.url = self._wait_ready()
         self.http = urllib3.PoolManager(num_pools=4, maxsize=64, retries=False, timeout=urllib3.Timeout(60.0))
 

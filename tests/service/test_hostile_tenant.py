@@ -17,7 +17,7 @@ from tests.chaos.cluster import BACK_S, Cluster
 from tests.cli.running import cauce
 from tests.service.attacks import LETHAL, Attacker, in_threads
 from tests.service.conftest import QUERIES, Case
-from tests.service.limits import few_files
+from tests.service.limits import FEW_FILES, allow_many_files
 from tests.service.running import Running, until
 
 ATTACK_S, LONGEST_ATTACK_S = 120.0, 360.0
@@ -81,9 +81,9 @@ def attacked_service(folder: Path) -> Iterator[tuple[Cluster, str]]:
         name: cauce(folder, "token", "create", name, "--dir", str(folder / "service")).out.strip()
         for name in ("victim", "hostile")
     }
-    with few_files():
-        started = Cluster(folder, "--require-token", "--dataset", str(folder / "lethal.py"))
-    with started as cluster:
+    allow_many_files()
+    options = ("--require-token", "--dataset", str(folder / "lethal.py"))
+    with Cluster(folder, *options, open_files=FEW_FILES) as cluster:
         cluster.service.token = tokens["victim"]
         yield cluster, tokens["hostile"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cauce.plan import Dataset
     from cauce.runner.sinks import Prepared
     from cauce.runner.sql_source import Given
-    from cauce.sql.dataset import SqlDataset
+    from cauce.sql_frontend.dataset import SqlDataset
 
 SHOWN_ROWS = 40
 EXPLAINED_REJECTS = 100_000
@@ -100,7 +100,7 @@ def sql_command(options: SqlOptions, execution: RunOptions) -> None:
 
 def _dataset(options: SqlOptions, text: str) -> SqlDataset:
     from cauce.runner.sql_source import source_of
-    from cauce.sql.dataset import dataset_of
+    from cauce.sql_frontend.dataset import dataset_of
 
     return dataset_of(source_of(text, options.data, options.given(), warn), options.parameters())
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from cauce.errors import PlanError, UsageError
 from cauce.plan.checks.table_arguments import check_name
 from cauce.schema import DatasetSchema
-from cauce.sql.catalogue import catalogue_of_schema
-from cauce.sql.dataset import SqlDataset
-from cauce.sql.parse import parse
-from cauce.sql.problems import SqlError
-from cauce.sql.source import SqlSource
+from cauce.sql_frontend.catalogue import catalogue_of_schema
+from cauce.sql_frontend.dataset import SqlDataset
+from cauce.sql_frontend.parse import parse
+from cauce.sql_frontend.problems import SqlError
+from cauce.sql_frontend.source import SqlSource
 
 SCHEMA = "schema.toml"
 _COMMENT = re.compile(r"^[ \t]*--[ \t]?(?!name[ \t]*:|parameter[ \t]*:)(.+)$", re.MULTILINE)

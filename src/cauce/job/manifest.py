@@ -13,7 +13,7 @@ from cauce.fabric.versions import decode_json
 from cauce.plan import Dataset
 from cauce.plan.outputs import Output, output_named
 from cauce.plan.physical import Plan
-from cauce.sql.source import SqlSource
+from cauce.sql_frontend.source import SqlSource
 
 VERSION = 2
 _PLANS_KEPT = 64
@@ -88,7 +88,7 @@ class Manifest(msgspec.Struct, frozen=True):
         if self.sql is None:
             return datasets.load(self.dataset)
         # Imported only for such jobs: the parser takes a tenth of a second.
-        from cauce.sql.dataset import dataset_of
+        from cauce.sql_frontend.dataset import dataset_of
 
         return dataset_of(self.sql, self.parameters, self.dataset)
 

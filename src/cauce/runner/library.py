@@ -59,7 +59,7 @@ def answer_sql(request: Request, types: object, schema: object, watch_for: Watch
     """Runs the statements that the request has in place of a dataset."""
     from cauce.runner.sql_source import Given, read_schema, source_of
     from cauce.schema import DatasetSchema
-    from cauce.sql.dataset import dataset_of as dataset_of_sql
+    from cauce.sql_frontend.dataset import dataset_of as dataset_of_sql
 
     if not isinstance(request.dataset, str):
         raise UsageError(f"text must be SQL statements as a str, not {request.dataset!r}")

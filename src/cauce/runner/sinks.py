@@ -29,7 +29,7 @@ from cauce.scan.parts import TableFile
 from cauce.scan.reader import check_columns
 from cauce.scan.reject_summary import RejectSummary
 from cauce.scan.tables import TableSpec
-from cauce.sql.source import SqlSource
+from cauce.sql_frontend.source import SqlSource
 from cauce.worker.events import Event
 
 

@@ -12,8 +12,8 @@ import msgspec
 from cauce.errors import UsageError
 from cauce.scan.formats.table import all_endings
 from cauce.schema import DatasetSchema, FoundTable, Inferred, TableSchema, files_of, find_table, find_tables, infer
-from cauce.sql.references import tables_named
-from cauce.sql.source import SqlSource
+from cauce.sql_frontend.references import tables_named
+from cauce.sql_frontend.source import SqlSource
 
 Note = Callable[[str], None]
 

@@ -1,0 +1,20 @@
+"""The tables that statements name, before their columns are known."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from cauce.sql_frontend.parse import parse
+
+
+def tables_named(text: str) -> tuple[str, ...]:
+    """Names and paths after FROM and JOIN, in order of appearance, also those of common table expressions: a statement
+    may give one the name of a table that it reads. Raises SqlError for a text that is not valid."""
+    found = (table.this for statement in parse(text).statements for table in statement.tree.find_all(exp.Table))
+    return tuple(dict.fromkeys(each.name for each in found if isinstance(each, exp.Identifier)))
+
+
+def parameters_named(text: str) -> tuple[str, ...]:
+    """The names of the parameters that statements use, such as year for `$year`."""
+    found = (each for statement in parse(text).statements for each in statement.tree.find_all(exp.Placeholder))
+    return tuple(dict.fromkeys(each.name for each in found if each.name))
