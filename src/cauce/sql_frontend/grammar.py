@@ -32,13 +32,13 @@ class Parser(DuckDBParser):
         TokenType.PLUS: lambda self: self.expression(Plus(this=self._parse_unary())),
     }
 
-    def _parse_table_parts(self, *given: Any, **named: Any) -> exp.Table | None:
+    def _parse_table_parts(self, *given: Any, **named: Any) -> Any:
         made = super()._parse_table_parts(*given, **named)
         if self._curr is not None and self._curr.token_type == TokenType.STAR:
             self.raise_error("a name or a clause is expected after a table")
         return made
 
-    def _parse_cte(self) -> exp.CTE | None:
+    def _parse_cte(self) -> Any:
         made = super()._parse_cte()
         if made is None:
             self.raise_error("write WITH name AS (SELECT ...)")
