@@ -8,7 +8,8 @@ from collections import OrderedDict
 import msgspec
 
 from cauce.datasets.registry import Registry
-from cauce.errors import CorruptRecord, PlanMismatch, UsageError
+from cauce.errors import CorruptRecord, FabricError, PlanMismatch, UsageError
+from cauce.fabric.names import Log
 from cauce.fabric.versions import decode_json
 from cauce.job.kept import KeptVersion
 from cauce.plan import Dataset
@@ -26,15 +27,17 @@ _plans: OrderedDict[bytes, Plan] = OrderedDict()
 class StoredLog(msgspec.Struct, frozen=True):
     """A log that is read after the job has ended, and the producers that close it."""
 
-    log: str
+    encoded_log: str = msgspec.field(name="log")
     producers: tuple[int, ...]
 
+    @property
+    def log(self) -> Log:
+        return Log.decode(self.encoded_log)
 
-class StoredAnswer(msgspec.Struct, frozen=True):
+
+class StoredAnswer(StoredLog, frozen=True):
     """The log with the pages of a query, and its columns as (column name, output name)."""
 
-    log: str
-    producers: tuple[int, ...]
     columns: tuple[tuple[str, str], ...]
 
     def outputs(self) -> dict[str, Output]:
@@ -47,6 +50,13 @@ class Outline(msgspec.Struct, frozen=True):
 
     tables: dict[str, StoredLog] = {}
     answers: dict[str, StoredAnswer] = {}
+
+    def check(self) -> None:
+        """Raises FabricError for an invalid log, UsageError for an unknown output."""
+        for stored in (*self.tables.values(), *self.answers.values()):
+            _ = stored.log
+        for answer in self.answers.values():
+            answer.outputs()
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -121,8 +131,7 @@ def load_manifest(data: bytes, job: str = "") -> Manifest:
         raise CorruptRecord(f"{what} is damaged: it is empty")
     manifest = decode_json(data, Manifest, KEPT_VERSION, what, oldest=VERSION)
     try:
-        for answer in manifest.outline.answers.values():
-            answer.outputs()
-    except UsageError as problem:
+        manifest.outline.check()
+    except (UsageError, FabricError) as problem:
         raise CorruptRecord(f"{what} is damaged: {problem}") from None
     return manifest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, record
 from cauce.job.frames import frame_record
 from cauce.plan.evaluate import answer, run_fold
@@ -58,7 +59,7 @@ class FoldTask(Task):
             self.send(edge, partition, seq, piece)
         self.send_end(edge, partition, len(pieces))
 
-    def _send_pages(self, log: str, frame: pl.DataFrame) -> None:
+    def _send_pages(self, log: Log, frame: pl.DataFrame) -> None:
         pages = _pieces(frame, self.context.limits.page_rows)
         for seq, page in enumerate(pages):
             self.emit(log, frame_record(self.spec.number, seq, page))
