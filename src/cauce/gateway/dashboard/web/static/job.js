@@ -1,13 +1,14 @@
 // The page of one job: status and bottleneck, plan with progress, answers, rejects and timeline.
 
-import { now } from "./api.js";
+import { getJson, jobPath, now } from "./api.js";
 import { onRecovery } from "./connection.js";
 import { breakable, h, replace } from "./dom.js";
 import { fillFacts, fillTables, tablesOf } from "./job_facts.js";
 import { card, JobView, planCard } from "./job_view.js";
-import { Pace } from "./progress.js";
+import { isSql, Pace } from "./progress.js";
 import { rejectsOf, ResultView } from "./results.js";
 import { scroller } from "./scroller.js";
+import { addressOf } from "./sql_tables.js";
 import { list, timeline } from "./timeline.js";
 
 /** @typedef {import("./progress.js").Status} Status */
@@ -56,11 +57,27 @@ export class JobPage {
 
   /** @param {Status} status */
   take(status) {
-    // For a job that had ended when the page was opened, show the answers first.
-    if (this.view.status === null && status.state === "done") this.sections.prepend(this.answerCard);
+    if (this.view.status === null) this.arrange(status);
     fillFacts(this.facts, status, this.pace, now());
     fillTables(this.tables, status);
     this.refresh(status);
+  }
+
+  /** Called once. @param {Status} status */
+  arrange(status) {
+    // For a job that had ended when the page was opened, show the answers first.
+    if (status.state === "done") this.sections.prepend(this.answerCard);
+    if (isSql(status) && Object.keys(status.tables).length) this.showStatements(status.on);
+  }
+
+  /** @param {string} dataset */
+  async showStatements(dataset) {
+    const place = card("Statements");
+    this.sections.prepend(place);
+    const found = await getJson(`${jobPath(this.job)}/sql`).catch(() => null);
+    if (!found) return place.remove();
+    place.append(h("pre.statements", { tabindex: "0", role: "region", "aria-label": "Statements" }, found.sql),
+      h("a", { href: addressOf(dataset, this.job) }, "Open in the editor"));
   }
 
   /** Loads missing rejects. @param {Status} status */

@@ -4,7 +4,7 @@ import { now } from "./api.js";
 import { breakable, h, say, set } from "./dom.js";
 import { ago, bytes, count, duration, moment, percent, plural } from "./format.js";
 import { canEnd } from "./job_end.js";
-import { BROKEN, ENDED, progressOf } from "./progress.js";
+import { BROKEN, ENDED, isSql, progressOf } from "./progress.js";
 
 /** @typedef {import("./progress.js").Status} Status */
 
@@ -14,7 +14,7 @@ export function makeRow(status, toggled) {
   const queries = status.queries.join(", ");
   const link = h("a.job-link", { href: `#/job/${encodeURIComponent(status.job)}` }, breakable(status.job));
   return h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, link), h("td", {}, h("span.state")),
-    h("td", {}, h("div", {}, breakable(status.dataset)), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
+    h("td", {}, h("div", {}, breakable(datasetWords(status))), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
     h("td"), h("td", {}, meterOf()), h("td"),
     h("td", {}, h("time"), h("div.quiet.small")));
 }
@@ -38,6 +38,12 @@ export function fillRow(row, status, chosen, left) {
     say(started.children[1], ago(now() - status.created));
   }
   row.classList.toggle("chosen", chosen);
+}
+
+/** The declared dataset, the kept one, or both. @param {Status} status */
+export function datasetWords(status) {
+  if (!status.on) return status.dataset;
+  return isSql(status) ? status.on : `${status.dataset} on ${status.on}`;
 }
 
 /** @param {Element} element a time @param {number} at */

@@ -1,6 +1,6 @@
 // The page for SQL over kept datasets: tables, editor, history, and the job of the last statements.
 
-import { getJson, Problem, sendJson } from "./api.js";
+import { getJson, jobPath, Problem, sendJson } from "./api.js";
 import { onRecovery } from "./connection.js";
 import { h, replace, say, set } from "./dom.js";
 import { stamp } from "./format.js";
@@ -11,7 +11,7 @@ import { draftOf, keepDraft, remember } from "./sql_history.js";
 import { SqlJob } from "./sql_job.js";
 import { Parameters } from "./sql_parameters.js";
 import { PastRuns } from "./sql_past.js";
-import { howToKeep, TablesView } from "./sql_tables.js";
+import { addressOf, howToKeep, notKept, TablesView } from "./sql_tables.js";
 import { identifier, spanAt } from "./sql_tokens.js";
 
 const NARROW = "(max-width: 860px)";
@@ -34,12 +34,12 @@ export class SqlPage {
     this.findings = new Findings((span) => this.editor.goTo(span));
     this.parameters = new Parameters(() => this.edited());
     this.check = new Check({ valid: (answers) => this.valid(answers), refused: (problem) => this.refused(problem) }, signal);
-    this.tables = new TablesView({ chosen: (name) => this.go(name, ""), insert: (word) => this.editor.insert(word) });
+    this.tables = new TablesView({ chosen: (name) => (location.hash = addressOf(name)), insert: (word) => this.editor.insert(word) });
     this.past = new PastRuns((run) => this.restore(run));
     this.runButton = h("button.primary", { type: "button", onclick: () => this.run() }, "Run");
     this.place = h("div");
     this.answers = h("div");
-    this.element = h("section", { "aria-labelledby": "title" }, h("h1", { id: "title" }, "SQL"), this.place, this.answers);
+    this.element = h("section", { "aria-labelledby": "title" }, h("h1", { id: "title" }, "SQL"), this.place);
     this.bench = this.layout();
     this.load();
     onRecovery(() => this.load(), signal);
@@ -50,9 +50,11 @@ export class SqlPage {
     return h("div.sql", {},
       h("aside.card", { "aria-label": "Tables and history" },
         h("details.kept-tables", { open }, h("summary", {}, "Tables"), this.tables.element), this.past.element),
-      h("div.card", {},
-        h("div.bar", {}, h("h2", { id: "sql-label" }, "Statements"), h("span.spring"), this.runButton),
-        this.editor.element, this.parameters.element, this.findings.element, keysNote()));
+      h("div.sql-main", {},
+        h("section.card", { "aria-labelledby": "sql-label" },
+          h("div.bar", {}, h("h2", { id: "sql-label" }, "Statements"), h("span.spring"), this.runButton),
+          this.editor.element, this.parameters.element, this.findings.element, keysNote()),
+        this.answers));
   }
 
   /** The datasets are requested again after a while if there are none. */
@@ -65,7 +67,7 @@ export class SqlPage {
     }
     const shown = this.kept.find((each) => each.name === this.dataset) ?? (this.dataset ? null : this.kept[0]);
     if (shown) return this.show(shown);
-    replace(this.place, this.dataset ? this.unknown() : howToKeep());
+    replace(this.place, this.dataset ? notKept(this.dataset, this.kept) : howToKeep());
     const timer = setTimeout(() => this.load(), LOOK_MS);
     this.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }
@@ -78,12 +80,6 @@ export class SqlPage {
     replace(this.place, h("div.empty", {}, h("p.error", { role: "alert" }, words), again));
   }
 
-  unknown() {
-    const others = this.kept.map((each) => h("li", {}, h("a", { href: addressOf(each.name, "") }, each.name)));
-    return h("div.card", {}, h("p.error", { role: "alert" }, `There is no kept dataset ${this.dataset}: it was dropped, or has expired.`),
-      others.length ? h("p", {}, "There are:") : howToKeep(), h("ul", {}, others));
-  }
-
   /** @param {Kept} shown */
   show(shown) {
     const first = !this.bench.isConnected;
@@ -94,11 +90,24 @@ export class SqlPage {
     if (!first) return;
     replace(this.place, this.bench);
     const draft = draftOf(this.dataset, this.job);
-    this.editor.load(draft.sql);
-    this.parameters.load(draft.parameters, draft.sql);
+    this.write(draft);
     this.past.show(this.dataset);
-    if (draft.sql.trim()) this.check.later(this.statements());
-    if (this.job) this.watch();
+    if (!this.job) return;
+    this.watch();
+    if (!draft.sql) this.recall();
+  }
+
+  /** @param {{sql: string, parameters: Record<string, string>}} text */
+  write({ sql, parameters }) {
+    this.editor.load(sql);
+    this.parameters.load(parameters, sql);
+    if (sql.trim()) this.check.later(this.statements());
+  }
+
+  /** The statements of a job that another browser has started. */
+  async recall() {
+    const found = await getJson(`${jobPath(this.job)}/sql`, this.signal).catch(() => null);
+    if (found && !this.editor.text) this.write(found);
   }
 
   statements() {
@@ -129,7 +138,7 @@ export class SqlPage {
     const { place } = problem;
     const span = place && spanAt(this.editor.text, place.line, place.column);
     this.editor.mark(span);
-    this.findings.wrong(problem.message, place, span);
+    this.findings.wrong(problem.message, span);
   }
 
   async run() {
@@ -181,16 +190,6 @@ export class SqlPage {
     history.pushState(null, "", addressOf(this.dataset, run.job));
     this.watch();
   }
-
-  /** @param {string} dataset @param {string} job */
-  go(dataset, job) {
-    location.hash = addressOf(dataset, job);
-  }
-}
-
-/** @param {string} dataset @param {string} job */
-function addressOf(dataset, job) {
-  return `#/sql/${encodeURIComponent(dataset)}${job ? `/${encodeURIComponent(job)}` : ""}`;
 }
 
 function newId() {

@@ -27,11 +27,10 @@ export class Findings {
       h("strong", {}, answer.name), ` (${columnWords(answer)})`)));
   }
 
-  /** @param {string} text @param {{line: number, column: number} | null} [place] @param {Span | null} [span] */
-  wrong(text, place = null, span = null) {
-    const button = place && span ? h("button.small-button", { type: "button", title: "Go to this place in the editor",
-      onclick: () => this.goTo(span) }, `line ${place.line}, column ${place.column}`) : null;
-    replace(this.element, h("p.error", {}, button, button ? " " : null, text));
+  /** @param {string} text names line and column if there is a span @param {Span | null} [span] */
+  wrong(text, span = null) {
+    const button = span ? h("button.small-button", { type: "button", onclick: () => this.goTo(span) }, "Go to the error") : null;
+    replace(this.element, h("p.error", {}, `${text.slice(0, 1).toUpperCase()}${text.slice(1)} `, button));
   }
 }
 
