@@ -10,12 +10,15 @@ import msgspec
 from cauce.datasets.registry import Registry
 from cauce.errors import CorruptRecord, PlanMismatch, UsageError
 from cauce.fabric.versions import decode_json
+from cauce.job.kept import KeptVersion
 from cauce.plan import Dataset
 from cauce.plan.outputs import Output, output_named
 from cauce.plan.physical import Plan
 from cauce.sql_frontend.source import SqlSource
 
 VERSION = 2
+KEPT_VERSION = 3
+"""Of a job over a kept dataset: a program that knows only the version before would wait for its upload."""
 _PLANS_KEPT = 64
 _plans: OrderedDict[bytes, Plan] = OrderedDict()
 
@@ -65,7 +68,10 @@ class Manifest(msgspec.Struct, frozen=True):
     """Digest of the file that declares the dataset."""
     outline: Outline = Outline()
     sql: SqlSource | None = None
-    """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process."""
+    """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process, unless its
+    statements read the tables of a declared one."""
+    on: KeptVersion | None = None
+    """The version of a kept dataset that the job reads; None if its client sends the data."""
 
     def dump(self) -> bytes:
         return msgspec.json.encode(self)
@@ -76,8 +82,8 @@ class Manifest(msgspec.Struct, frozen=True):
         Raises DatasetMissing if the dataset is not registered, PlanMismatch if the plan differs from the manifest's.
         """
         key = msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
-        if self.sql is None:
-            datasets.require(self.dataset)
+        if self.sql is None or self.sql.declared:
+            datasets.require(self.dataset if self.sql is None else self.sql.declared)
         plan = _plans.pop(key, None) or self._make_plan(self._load(datasets))
         _plans[key] = plan
         while len(_plans) > _PLANS_KEPT:
@@ -90,7 +96,8 @@ class Manifest(msgspec.Struct, frozen=True):
         # Imported only for such jobs: the parser takes a tenth of a second.
         from cauce.sql_frontend.dataset import dataset_of
 
-        return dataset_of(self.sql, self.parameters, self.dataset)
+        declared = datasets.load(self.sql.declared) if self.sql.declared else None
+        return dataset_of(self.sql, self.parameters, self.dataset, declared)
 
     def _make_plan(self, dataset: Dataset) -> Plan:
         if self.source and dataset.version != self.source:
@@ -112,7 +119,7 @@ def load_manifest(data: bytes, job: str = "") -> Manifest:
     what = f"the stored manifest of job {job}" if job else "the stored manifest"
     if not data.strip(b"\0 \n"):
         raise CorruptRecord(f"{what} is damaged: it is empty")
-    manifest = decode_json(data, Manifest, VERSION, what)
+    manifest = decode_json(data, Manifest, KEPT_VERSION, what, oldest=VERSION)
     try:
         for answer in manifest.outline.answers.values():
             answer.outputs()

@@ -39,7 +39,7 @@ def test_the_chart_follows_from_the_columns(columns: dict[str, Output], wanted: 
 
 
 def test_the_catalogue_lists_files_questions_and_needed_tables() -> None:
-    found = {each.name: each for each in catalogue(Registry()).datasets}
+    found = {each.name: each for each in catalogue(Registry())}
     assert list(found) == list(BUILT_IN)
     assert sum(len(each.queries) for each in found.values()) == 19
     books = found["books"]

@@ -1,4 +1,4 @@
-"""Routes for the dashboard beyond the job API: datasets, plan graphs and event streams."""
+"""Routes for the dashboard beyond the job API: plan graphs and event streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from cauce.gateway.asgi.negotiate import choose
 from cauce.gateway.asgi.operations import STREAM, Operation, parameter
 from cauce.gateway.asgi.problems import bad_request
 from cauce.gateway.asgi.responses import event_stream, json_response
-from cauce.gateway.jobs.catalogue import DatasetsBody
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
@@ -31,15 +30,6 @@ class DashboardRoutes:
 
     def operations(self) -> list[Operation]:
         return [
-            Operation(
-                "GET",
-                "/v1/datasets",
-                "datasets",
-                "The datasets, with their queries and tables",
-                self._datasets,
-                DatasetsBody,
-                "With tables and queries",
-            ),
             Operation(
                 "GET",
                 "/v1/events",
@@ -72,10 +62,6 @@ class DashboardRoutes:
                 problems=(409,),
             ),
         ]
-
-    async def _datasets(self, request: Request, owner: str) -> Response:
-        found = await self._pool.run(lambda on: on.jobs.datasets(), "datasets")
-        return json_response(found)
 
     async def _graph(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
