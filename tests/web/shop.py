@@ -27,7 +27,13 @@ def write_files(folder: Path) -> None:
 def _order(number: int) -> tuple[str, ...]:
     day = date(2024, 1, 1) + timedelta(days=number * 7 % 366)
     paid = "" if number % 50 == 7 else f"{number * 37 % 9001 / 100:.2f}"
-    return str(number), NAMES[(number * 3 + number // 7) % len(NAMES)], day.isoformat(), paid, str(number % 3 == 0).lower()
+    return (
+        str(number),
+        NAMES[(number * 3 + number // 7) % len(NAMES)],
+        day.isoformat(),
+        paid,
+        str(number % 3 == 0).lower(),
+    )
 
 
 def _customer(number: int) -> tuple[str, ...]:
