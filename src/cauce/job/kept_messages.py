@@ -41,3 +41,9 @@ class KeptDataset(msgspec.Struct, frozen=True):
     schema: DatasetSchema | None
     declared: str | None
     keep_s: float
+
+
+class KeptDatasets(msgspec.Struct, frozen=True):
+    """The part of the list of datasets that clients read."""
+
+    kept: list[KeptDataset] = []
