@@ -26,6 +26,8 @@ from cauce.process.private_files import (
 
 _TRIES = 100
 _STALE_S = 60.0
+SCRATCH = "scratch"
+"""The directory of a job for temporary files."""
 _TRIMMED = "trimmed"
 _UNFINISHED, _REMOVED = (re.compile(UNIQUE_NAME + end) for end in (r"\.new", r"\.gone"))
 
@@ -182,7 +184,7 @@ class JobFolders:
     def _remove_all_but(self, folder: str, keep: Sequence[str]) -> None:
         logs = [f"{folder}/logs/{log}" for log in os.listdir(f"{folder}/logs") if log not in keep]
         queues = [f"{folder}/leases/{queue}" for queue in os.listdir(f"{folder}/leases")]
-        for path in (*logs, *queues):
+        for path in (*logs, *queues, f"{folder}/{SCRATCH}"):
             with suppress(FileNotFoundError):
                 shutil.rmtree(self._to_trash(path), ignore_errors=True)
 

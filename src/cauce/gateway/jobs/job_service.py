@@ -165,6 +165,7 @@ class Jobs:
                 plan.digest,
                 lanes,
                 source=dataset.version,
+                memory=self._limits.memory,
                 outline=Topology(plan, lanes).outline(),
             )
 

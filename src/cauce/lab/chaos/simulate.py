@@ -20,7 +20,7 @@ from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricFull, FabricLost
 from cauce.fabric.memory import Faults, MemoryFabric, NoFaults, Store
 from cauce.fabric.records import Record
-from cauce.job.manifest import Manifest
+from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.result_formats import csv_text
 from cauce.job.topology import Topology
 from cauce.lab.chaos.worlds import world
@@ -186,7 +186,9 @@ class Answers:
 class UploadParts:
     """Appends the parts of a case, in random order and with duplicates."""
 
-    def __init__(self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random) -> None:
+    def __init__(
+        self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random, fold_bytes: int = 0
+    ) -> None:
         def mixed(parts: Iterator[Part]) -> list[Part]:
             listed = list(parts)
             rng.shuffle(listed)
@@ -196,7 +198,7 @@ class UploadParts:
         self._fabric = fabric
         self._topology = topology
         self._upload = _CaseUpload(fabric, chosen, topology, mixed)
-        self._manifest = manifest_of(chosen, topology)
+        self._manifest = manifest_of(chosen, topology, fold_bytes)
 
     def step(self) -> bool:
         if not self._created:
@@ -221,9 +223,17 @@ class _CaseUpload(Upload):
         return iter(self._chosen.parts[table.name])
 
 
-def manifest_of(chosen: Case, topology: Topology) -> Manifest:
+def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manifest:
     return Manifest(
-        JOB, chosen.dataset, chosen.queries, {}, chosen.plan.partitions, topology.lanes, chosen.plan.digest, 2
+        JOB,
+        chosen.dataset,
+        chosen.queries,
+        {},
+        chosen.plan.partitions,
+        topology.lanes,
+        chosen.plan.digest,
+        2,
+        memory=MemoryShares(fold_bytes, 1 << 30 if fold_bytes else 0),
     )
 
 
@@ -238,8 +248,8 @@ def expected(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: in
     return answers
 
 
-def simulate(seed: int, chances: Chances | None = None) -> ScheduleResult:
-    """One schedule. The same seed gives the same run, to the last fault."""
+def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> ScheduleResult:
+    """One schedule. The same seed gives the same run, to the last fault. With few `fold_bytes`, every fold splits."""
     rng = random.Random(seed)
     dataset, query = QUERIES[seed % len(QUERIES)]
     world_seed = rng.randrange(WORLDS)
@@ -248,21 +258,23 @@ def simulate(seed: int, chances: Chances | None = None) -> ScheduleResult:
     outcome = ScheduleResult(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, {pieces} parts")
     wanted = expected(dataset, (query,), world_seed, pieces)
     chosen = case(dataset, (query,), world_seed, pieces)
-    answers, outcome.problem, outcome.turns = _play(chosen, rng, chances or Chances(), outcome.faults, workers, lanes)
+    answers, outcome.problem, outcome.turns = _play(
+        chosen, rng, chances or Chances(), outcome.faults, workers, lanes, fold_bytes=fold_bytes
+    )
     if not outcome.problem and answers != wanted:
         wrong = [name for name, text in wanted.items() if answers[name] != text]
         outcome.problem = f"wrong answers: {', '.join(wrong)}"
     return outcome
 
 
-def simulate_crash_at(dataset: str, query: str, number: int) -> tuple[ScheduleResult, str]:
+def simulate_crash_at(dataset: str, query: str, number: int, fold_bytes: int = 0) -> tuple[ScheduleResult, str]:
     """A schedule with one fault: the process that runs the durable step of this number crashes there. Also returns
     that step; an empty text if the run has fewer steps."""
     chosen = case(dataset, (query,), 0, 2)
     faults = CrashAt(number)
     outcome = ScheduleResult(number, f"{dataset}.{query}")
     answers, outcome.problem, outcome.turns = _play(
-        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults
+        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults, fold_bytes
     )
     if not outcome.problem and answers != expected(dataset, (query,), 0, 2):
         outcome.problem = "wrong answers"
@@ -298,6 +310,7 @@ def _play(
     workers: int,
     lanes: int,
     faults: Faults | None = None,
+    fold_bytes: int = 0,
 ) -> tuple[dict[str, str], str, int]:
     """Runs the processes turn by turn until the answers are complete or a problem is found. `faults` replaces the
     random ones."""
@@ -311,7 +324,7 @@ def _play(
         answers.begin()
         return Collect(fabric, JOB, topology, answers)
 
-    client = Process("client", lambda fabric: UploadParts(fabric, chosen, topology, rng))
+    client = Process("client", lambda fabric: UploadParts(fabric, chosen, topology, rng, fold_bytes))
     collector = Process("reader", reader)
     worker_processes = [
         Process(f"worker {number}", lambda fabric: Worker(fabric, limits, {JOB: chosen.plan}))
