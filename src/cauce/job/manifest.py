@@ -59,6 +59,14 @@ class Outline(msgspec.Struct, frozen=True):
             answer.outputs()
 
 
+class MemoryShares(msgspec.Struct, frozen=True):
+    """A fold whose input is larger than `fold_bytes` is split; one that cannot be split may have `whole_bytes`. The
+    same for every worker of a job, so that all of them split the same folds. 0: there is no limit."""
+
+    fold_bytes: int = 0
+    whole_bytes: int = 0
+
+
 class Manifest(msgspec.Struct, frozen=True):
     job: str
     dataset: str
@@ -77,6 +85,7 @@ class Manifest(msgspec.Struct, frozen=True):
     source: str = ""
     """Digest of the file that declares the dataset."""
     outline: Outline = Outline()
+    memory: MemoryShares = MemoryShares()
     sql: SqlSource | None = None
     """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process, unless its
     statements read the tables of a declared one."""
