@@ -30,11 +30,13 @@ def write_shop(folder: Path, rows: int = 2_000) -> None:
 def write_orders(file: Path, seed: int, rows: int) -> None:
     chance = random.Random(seed)
     file.parent.mkdir(parents=True, exist_ok=True)
-    lines = (
-        f"{seed * rows + i},{chance.choice(NAMES)},{chance.randrange(10**6) / 100:.2f},2026-0{chance.randrange(1, 9)}-1\n"
-        for i in range(rows)
-    )
+    lines = (f"{seed * rows + i},{_order(chance)}\n" for i in range(rows))
     file.write_text("id,customer,paid,day\n" + "".join(lines))
+
+
+def _order(chance: random.Random) -> str:
+    paid = chance.randrange(10**6) / 100
+    return f"{chance.choice(NAMES)},{paid:.2f},2026-0{chance.randint(1, 9)}-01"
 
 
 def by_duckdb(*folders: Path) -> dict[str, Rows]:
