@@ -97,6 +97,9 @@ def test_answers_have_charts_downloads_and_the_plan(found: Watched, service: Run
     job = run(page, STATEMENTS)
     finished(page)
     expect(page.locator("#tab-panel .chart")).to_have_attribute("aria-label", re.compile("^Bars: orders"))
+    expect(page.locator(".graph .stage.finished").first).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 1230})
+    found.picture("sql")
     page.get_by_role("tab", name=re.compile("^per_month")).click()
     expect(page.locator("#tab-panel .chart")).to_have_attribute("aria-label", re.compile("^Lines: spent"))
     assert page.locator("#tab-panel .series circle").count() == 12
@@ -105,9 +108,7 @@ def test_answers_have_charts_downloads_and_the_plan(found: Watched, service: Run
             page.locator("#tab-panel .downloads").get_by_role("button", name=form).click()
         saving.value.save_as(tmp_path / form)
         assert (tmp_path / form).read_bytes() == service.get(f"/v1/jobs/{job}/results/per_month?format={form}").body
-    expect(page.locator(".graph .stage.finished").first).to_be_visible()
     assert sorted(page.locator(".graph .table-box text").all_text_contents()) == ["customers", "orders"]
-    found.picture("sql")
 
 
 def test_an_error_is_underlined_at_its_position_while_it_is_typed(found: Watched) -> None:
