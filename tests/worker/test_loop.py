@@ -31,7 +31,7 @@ from cauce.plan.physical import Plan
 from cauce.runner.local_client import Collect, Upload, create
 from cauce.runner.sinks import Memory, Prepared, prepare
 from cauce.scan.parts import Part
-from cauce.worker.edge_input import Intake
+from cauce.worker.edge_input import Collected, Intake
 from cauce.worker.job_table import Host
 from cauce.worker.journal import Journal, JournalState
 from cauce.worker.loop import SLICE_S, Worker
@@ -830,12 +830,12 @@ def workers_until_the_end(cluster: Cluster, job: str, limits: Limits | None = No
 def test_a_fold_that_kills_its_worker_while_it_reads_input_fails_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(intake: Intake, name: tuple[int, int], frame: pl.DataFrame) -> None:
+    def die(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
         raise Killed
 
     cluster = Cluster()
     cluster.add("job", shop(tmp_path / "job", 5))
-    monkeypatch.setattr(Intake, "_add", die)
+    monkeypatch.setattr(Collected, "add", die)
     # The lanes make progress in between; crashes of a fold count nevertheless.
     assert workers_until_the_end(cluster, "job", Limits(read_bytes=1)) <= 6
     assert "has killed its worker" in ending(cluster.store, "job").cause
@@ -845,18 +845,18 @@ def test_a_fold_that_kills_its_worker_while_it_reads_input_fails_its_job(
 def test_a_lane_that_kills_its_worker_while_it_reads_a_broadcast_side_fails_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Intake._add
+    plain = Collected.add
 
-    def die(intake: Intake, name: tuple[int, int], frame: pl.DataFrame) -> None:
-        if intake.edge.spread == "broadcast":
+    def die(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
+        if collected.edge.spread == "broadcast":
             raise Killed
-        plain(intake, name, frame)
+        plain(collected, name, frame, weight)
 
     (tmp_path / "sales.csv").write_text("kind,amount\ntea,1\n")
     (tmp_path / "kinds.csv").write_text("kind,name\ntea,Tea\n")
     cluster = Cluster()
     cluster.add("job", prepare(joined_dataset(), tmp_path))
-    monkeypatch.setattr(Intake, "_add", die)
+    monkeypatch.setattr(Collected, "add", die)
     assert workers_until_the_end(cluster, "job", Limits(read_bytes=1)) <= 2 * PROVEN
     assert "lane" in ending(cluster.store, "job").cause
 

@@ -135,5 +135,5 @@ class _Samples:
         """Ranges of values, as the ranks of their first samples: none is within equal rows."""
         starts = [self._group_of_rank.index(self._group_of_rank[rank])
                   for rank in range(_RANGE_BLOCKS, len(self.ranks), _RANGE_BLOCKS)]  # fmt: skip
-        kept: list[int | None] = [None, *(start for start in dict.fromkeys(starts) if start), None]
+        kept: list[int | None] = [None, *dict.fromkeys(starts), None]
         yield from pairwise(kept)

@@ -1,0 +1,241 @@
+"""Runs with a memory budget in a control group: `python -m bench.memory_budget --memory 1GB --limit 1.3GB`.
+
+For each scenario: the answer without a limit and with one must have the same bytes, and the kernel must kill no
+process. Prints peak memory and time of both, and of DuckDB with the same memory and threads in the same group. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from cauce.process.memory_limit import parse_size
+
+SAMPLE_S = 0.05
+
+Generate = Callable[[Path, int], None]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`rows` is the size of the whole issue; `--scale` divides it."""
+
+    name: str
+    rows: int
+    generate: Generate
+    sql: str
+
+
+def _write(folder: Path, table: str, columns: dict[str, object]) -> None:
+    pl.DataFrame(columns).write_csv(folder / f"{table}.csv")
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def _keys(folder: Path, rows: int) -> None:
+    _write(folder, "t", {"k": _rng().permutation(rows), "v": _rng().integers(0, 1000, rows)})
+
+
+def _one_key(folder: Path, rows: int) -> None:
+    _write(folder, "t", {"k": np.ones(rows, np.int64), "v": _rng().permutation(rows)})
+
+
+def _two_tables(folder: Path, rows: int) -> None:
+    _write(folder, "a", {"k": _rng().permutation(rows), "x": _rng().integers(0, 1000, rows)})
+    _write(folder, "b", {"k": np.arange(rows)[::-1], "y": _rng().integers(0, 1000, rows)})
+
+
+def _hot_key(folder: Path, rows: int) -> None:
+    """Half of one side has the same key; on the other side ten rows have it."""
+    rare = np.arange(rows // 2) + 1
+    _write(
+        folder,
+        "a",
+        {"k": np.concatenate([np.zeros(rows // 2, np.int64), rare]), "x": _rng().integers(0, 9, rows // 2 * 2)},
+    )
+    _write(
+        folder, "b", {"k": np.concatenate([np.zeros(10, np.int64), rare]), "y": _rng().integers(0, 9, rows // 2 + 10)}
+    )
+
+
+def _square(folder: Path, rows: int) -> None:
+    for table, column in (("a", "x"), ("b", "y")):
+        _write(folder, table, {"k": np.ones(rows, np.int64), column: np.arange(rows)})
+
+
+_GROUPS = "SELECT k, count(*) AS n, sum(v) AS s FROM t GROUP BY k ORDER BY s DESC, k LIMIT 100"
+_JOIN = "SELECT x, count(*) AS n, sum(y) AS s FROM a JOIN b USING (k) GROUP BY x ORDER BY x"
+SCENARIOS = (
+    Scenario("groups", 50_000_000, _keys, _GROUPS),
+    Scenario("distinct", 50_000_000, _one_key, "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k"),
+    Scenario("median", 100_000_000, _one_key, "SELECT median(v) AS m FROM t"),
+    Scenario("join", 30_000_000, _two_tables, _JOIN),
+    Scenario("hot-key", 30_000_000, _hot_key, _JOIN),
+    Scenario("square", 100_000, _square, "SELECT count(*) AS n, sum(x + y) AS s FROM a JOIN b USING (k)"),
+    Scenario("sorted", 20_000_000, _keys, "SELECT k, v FROM t ORDER BY v DESC, k"),
+)
+
+
+class Group:
+    """A control group with a limit of memory, of either version."""
+
+    def __init__(self, name: str, limit_bytes: int) -> None:
+        self._second = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+        self._folder = Path("/sys/fs/cgroup" if self._second else "/sys/fs/cgroup/memory", name)
+        self._folder.mkdir(exist_ok=True)
+        if limit_bytes:
+            limit = "memory.max" if self._second else "memory.limit_in_bytes"
+            (self._folder / limit).write_text(str(limit_bytes))
+        self._kills_before = self._kills()
+
+    def enter(self) -> None:
+        """In a forked child: moves it into the group."""
+        (self._folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def used(self) -> int:
+        """Memory of all its processes, without the page cache, which the kernel frees when it needs to."""
+        return self._field("memory.stat", "anon" if self._second else "total_rss")
+
+    def kills(self) -> int:
+        return self._kills() - self._kills_before
+
+    def _kills(self) -> int:
+        return self._field("memory.events" if self._second else "memory.oom_control", "oom_kill")
+
+    def _field(self, file: str, name: str) -> int:
+        lines = (line.split() for line in (self._folder / file).read_text().splitlines())
+        return next((int(value) for key, value in lines if key == name), 0)
+
+    def remove(self) -> None:
+        self._folder.rmdir()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    seconds: float
+    peak_bytes: int
+    kills: int
+    digest: str
+
+    def __str__(self) -> str:
+        peak = f"peak {self.peak_bytes / 1e6:,.0f} MB"
+        ending = f"answer {self.digest[:12]}" if self.digest else "FAILED"
+        return f"{self.seconds:7.1f} s  {peak:>14}  {self.kills} kills  {ending}"
+
+
+def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
+    """Runs a command in a new group, and digests the answer file that it writes."""
+    group = Group(f"cauce-bench-{os.getpid()}", limit_bytes)
+    started, peak = time.monotonic(), 0
+    try:
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(command, preexec_fn=group.enter, stdout=said, stderr=said)
+            while process.poll() is None:
+                peak = max(peak, group.used())
+                time.sleep(SAMPLE_S)
+            said.seek(0)
+            text = said.read().decode(errors="replace")
+        if process.returncode:
+            sys.stdout.write(f"{text[-500:]}\n")
+        digest = _digest(out) if process.returncode == 0 else ""
+        return Outcome(time.monotonic() - started, peak, group.kills(), digest)
+    finally:
+        group.remove()
+
+
+def _digest(out: Path) -> str:
+    with out.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cauce(data: Path, sql: str, out: Path, memory: str) -> list[str]:
+    options = ["--memory", memory] if memory else []
+    return [
+        sys.executable,
+        "-m",
+        "cauce",
+        "sql",
+        sql,
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+        "--workers",
+        "2",
+        *options,
+    ]
+
+
+_DUCKDB = """
+import duckdb, sys
+from pathlib import Path
+data, sql, out, memory, scratch = sys.argv[1:]
+db = duckdb.connect(config={"threads": 2, "memory_limit": memory, "temp_directory": scratch})
+for file in Path(data).glob("*.csv"):
+    db.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM read_csv('{file}')")
+db.execute(f"COPY ({sql}) TO '{out}' (HEADER)")
+"""
+
+
+def duckdb(data: Path, sql: str, out: Path, memory: str, scratch: Path) -> list[str]:
+    return [sys.executable, "-c", _DUCKDB, str(data), sql, str(out), memory, str(scratch)]
+
+
+def compare(scenario: Scenario, arguments: argparse.Namespace, folder: Path) -> bool:
+    """Runs a scenario. True if the answers are the same and no process was killed."""
+    data = folder / "data"
+    data.mkdir()
+    scenario.generate(data, max(scenario.rows // arguments.scale, 10))
+    size = sum(file.stat().st_size for file in data.iterdir())
+    sys.stdout.write(f"{scenario.name}: {size / 1e6:,.0f} MB\n")
+    limit = parse_size(arguments.limit, "--limit")
+    free = run(cauce(data, scenario.sql, folder / "free", ""), folder / "free" / "q1.csv", 0)
+    bound = run(cauce(data, scenario.sql, folder / "bound", arguments.memory), folder / "bound" / "q1.csv", limit)
+    peer = run(
+        duckdb(data, scenario.sql, folder / "duck.csv", arguments.memory, folder / "scratch"),
+        folder / "duck.csv",
+        limit,
+    )
+    for name, outcome in (("no limit", free), (arguments.memory, bound), ("DuckDB", peer)):
+        sys.stdout.write(f"  {name:<10}{outcome}\n")
+    sys.stdout.flush()
+    return bool(free.digest) and free.digest == bound.digest and not bound.kills
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory", default="1GB", help="budget of both programs")
+    parser.add_argument("--limit", default="1.3GB", help="limit of the control group")
+    parser.add_argument("--scale", type=int, default=1, help="divides the number of rows")
+    parser.add_argument("--scratch", type=Path, help="directory for data and answers")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(each.name for each in SCENARIOS)}; default: all")
+    arguments = parser.parse_args()
+    failed = []
+    for scenario in SCENARIOS:
+        if not arguments.names or scenario.name in arguments.names:
+            folder = Path(tempfile.mkdtemp(dir=arguments.scratch))
+            try:
+                if not compare(scenario, arguments, folder):
+                    failed.append(scenario.name)
+            finally:
+                shutil.rmtree(folder)
+    if failed:
+        sys.exit(f"different answers, failures or kills: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

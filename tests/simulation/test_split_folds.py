@@ -1,0 +1,69 @@
+"""Whole jobs with so little memory that every fold splits: the answers are those of a run without a limit."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from cauce.lab.chaos.simulate import QUERIES, simulate, simulate_crash_at
+from cauce.worker.memory.external_sort import ExternalSort
+from cauce.worker.tasks.split_fold import SplitFold
+
+SMALL, TINY = 200, 1
+"""Sizes of a fold, in bytes: some ranges fit, or none does, so that every one is streamed."""
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts the ways in which folds were computed."""
+    counted: Counter[str] = Counter()
+    for owner, name in ((SplitFold, "_split"), (SplitFold, "_stream"), (SplitFold, "_compute"), (ExternalSort, "add")):
+        original = getattr(owner, name)
+
+        def counting(*given: object, original=original, name: str = name, **named: object) -> object:  # type: ignore[no-untyped-def]
+            counted[name] += 1
+            return original(*given, **named)
+
+        monkeypatch.setattr(owner, name, counting)
+    return counted
+
+
+def test_every_query_gives_the_same_answer_if_its_folds_split(calls: Counter[str]) -> None:
+    for seed in range(len(QUERIES)):
+        outcome = simulate(seed, fold_bytes=SMALL)
+        assert not outcome.problem, f"seed {seed}, {outcome.what}: {outcome.problem}"
+    assert all(calls[name] for name in ("_split", "_stream", "_compute", "add"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fold_bytes", [TINY, 40, SMALL, 1_000])
+def test_schedules_with_faults_and_any_limit(fold_bytes: int) -> None:
+    for seed in range(100, 140):
+        outcome = simulate(seed, fold_bytes=fold_bytes)
+        assert not outcome.problem, f"seed {seed}, {outcome.what}: {outcome.problem}"
+
+
+def crash_everywhere(dataset: str, query: str, fold_bytes: int) -> int:
+    """Runs with a crash at step 0, 1, 2, … until there is no such step. Returns the crashes while journals were
+    written, which is where a split fold records its progress."""
+    journals = 0
+    for number in itertools.count():
+        outcome, where = simulate_crash_at(dataset, query, number, fold_bytes)
+        if not where:
+            return journals
+        assert not outcome.problem, f"crash {where} in {dataset}.{query}: {outcome.problem}"
+        journals += "journal" in where
+    raise AssertionError
+
+
+def test_a_crash_at_any_step_of_a_split_fold_changes_nothing(calls: Counter[str]) -> None:
+    assert crash_everywhere("movies", "q4", 100)
+    assert calls["_split"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("dataset", "query"), [("coffee", "q3"), ("flights", "q4"), ("books", "q4"), ("movies", "q3")])
+def test_a_crash_at_any_step_of_a_longer_job_changes_nothing(dataset: str, query: str) -> None:
+    assert crash_everywhere(dataset, query, SMALL)
