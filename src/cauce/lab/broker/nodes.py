@@ -167,12 +167,16 @@ class Nodes:
 
 
 def start(
-    folder: Path, count: int | None = None, hosts: Sequence[str] = (), prefixes: Sequence[Sequence[str]] = ()
+    folder: Path,
+    count: int | None = None,
+    hosts: Sequence[str] = (),
+    prefixes: Sequence[Sequence[str]] = (),
+    version: str | None = None,
 ) -> Nodes:
     """Starts the nodes of a folder and waits until all answer. `hosts` has an address for each (default: 127.0.0.1);
     `prefixes` has a command prefix for each, if each is on a host of its own."""
     nodes = prepare(folder, count, hosts, prefixes)
-    nodes.start()
+    nodes.start(version)
     return nodes
 
 

@@ -47,7 +47,7 @@ def _stream_coordinator(nodes: Sequence[NodeFacts]) -> Finding:
     used = any(has.values())
     return judge(
         "stream coordinator",
-        "on all nodes, or on none before the first stream",
+        "on all nodes",
         has,
         lambda found: found or not used,
         "reset the node without it and let it join again; if most lack it, create the cluster anew",
