@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cauce.fabric.address import parse
 from cauce.fabric.rabbitmq.settings.required import RELIED_ON
-from cauce.lab.broker.installation import installed
+from cauce.lab.broker.releases import choose
 from cauce.lab.deploy.broker import BY_ORDINAL, address, by_list, login, settings
 from cauce.lab.deploy.plan import BROKERS, Plan
 from cauce.lab.deploy.sizes import GI, MI
@@ -26,11 +26,12 @@ end.
 
 def read_by_rabbitmq(path: str) -> subprocess.CompletedProcess[str]:
     require_rabbitmq()
-    plugins = installed().scripts.parent / "plugins"
+    installation = choose()
+    plugins = installation.plugins
     schemas = [*plugins.glob("rabbit-*/priv/schema/rabbit.schema"), *plugins.glob("*_k8s-*/priv/schema/*.schema")]
     assert len(schemas) == 2
     code = [str(folder) for folder in sorted(plugins.glob("*/ebin"))]
-    command = ["erl", "-noshell", "-pa", *code, "-eval", READ, "-extra", path, *map(str, schemas)]
+    command = [*installation.prefix, "erl", "-noshell", "-pa", *code, "-eval", READ, "-extra", path, *map(str, schemas)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
