@@ -4,7 +4,7 @@ again that the service already holds.
 A held part is read and compared with its receipt instead, because a job id identifies one input. Repeating an upload,
 also of a job that has ended, sends nothing, and fails if the files differ.
 
-The window bounds the memory: a piece is cut only when the window has space, and read from its file when it is sent.
+The window bounds the memory: a part is cut only when the window has space, and read from its file when it is sent.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from cauce.api.http import CONTENT_DIGEST, JSON
 from cauce.api.parts import PartReceipt, PartsBody
 from cauce.client.connection_problems import unreadable
 from cauce.client.settings import OnProgress, Sent, Settings
-from cauce.client.sources import Buffer, Piece, Range, Source
+from cauce.client.sources import Buffer, Source, extent_of
 from cauce.client.transport import Body, Stopped, Transport
 from cauce.errors import InputDiffers, Refused
 from cauce.job.part_digest import columns_digest
-from cauce.scan.formats.table import format_sent_as
+from cauce.scan.formats.table import format_named
+from cauce.scan.parts import Part
 
 ZSTD_LEVEL = 1
 POLL_S = 0.1
@@ -78,13 +79,6 @@ class _Table:
         self.weight = 0
 
 
-@dataclass(frozen=True)
-class _Numbered:
-    table: _Table
-    seq: int
-    piece: Piece
-
-
 class Upload:
     """One upload of a job's tables. The caller of `run` cuts parts; threads of this object send them."""
 
@@ -109,7 +103,7 @@ class Upload:
         self._compressed = compress == "zstd" or (compress == "auto" and not transport.loopback)
         # Within one machine, data cannot be corrupted by the network.
         self._digests = not transport.loopback
-        self._queue: queue.SimpleQueue[_Numbered | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[_Table, Part] | None] = queue.SimpleQueue()
         self._window = threading.Semaphore(self._settings.window)
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -149,10 +143,10 @@ class Upload:
     def _cut(self, source: Source) -> None:
         table = _Table(source, Held() if self._fresh else held_of(self._transport, self._job, source.spec.name))
         count = 0
-        for seq, piece in enumerate(source.pieces(self._settings.part_bytes)):
-            self._queue.put(_Numbered(table, seq, piece))
-            count = seq + 1
-            # Before the next piece is cut, because a piece may already hold its bytes in memory.
+        for part in source.parts(self._settings.part_bytes):
+            self._queue.put((table, part))
+            count = part.seq + 1
+            # Before the next part is cut, because a part may already hold its bytes in memory.
             self._wait_for_window()
         self._check_count(table, count)
         with self._lock:
@@ -172,10 +166,10 @@ class Upload:
         buffer = Buffer(self._settings.part_bytes)
         codec = pa.Codec("zstd", compression_level=ZSTD_LEVEL) if self._compressed else None
         try:
-            while (part := self._queue.get()) is not None:
+            while (next_part := self._queue.get()) is not None:
                 if self._stop.is_set():
                     return
-                self._send(part, buffer, codec)
+                self._send(*next_part, buffer, codec)
                 self._window.release()
         except Stopped:
             pass
@@ -184,41 +178,40 @@ class Upload:
                 self._failure = self._failure or problem
             self._stop.set()
 
-    def _send(self, part: _Numbered, buffer: Buffer, codec: pa.Codec | None) -> None:
-        table, piece = part.table, part.piece
-        body: Body = piece.content.read(buffer) if isinstance(piece.content, Range) else piece.content
+    def _send(self, table: _Table, part: Part, buffer: Buffer, codec: pa.Codec | None) -> None:
+        body = table.source.body(part, buffer)
         held = table.held.parts.get(part.seq)
         if held is None and table.held.complete is not None:
             self._refuse(table, f"{_described(part)}: the job has only {table.held.complete} parts of this table")
         # A receipt of an older version has no digest: the part is sent, and the gateway compares it.
         compared = held is not None and bool(held.content)
         if held is not None and compared:
-            self._compare(part, body, held)
+            self._compare(table, part, body, held)
         else:
-            headers = piece.headers
-            if codec is not None and format_sent_as(piece.media_type).compressible and len(body):
+            headers = table.source.headers(part)
+            if codec is not None and format_named(part.form).compressible and len(body):
                 body = memoryview(codec.compress(body))
                 headers["Content-Encoding"] = "zstd"
-            self._put(part, body, headers)
+            self._put(table, part, body, headers)
         with self._lock:
             table.stored += 1
             table.sent += not compared
-            table.weight += piece.weight
+            table.weight += part.weight
             last = table.stored == table.parts
         self._report(table)
         if last:
             self._complete(table)
 
-    def _put(self, part: _Numbered, body: Body, headers: dict[str, str]) -> None:
+    def _put(self, table: _Table, part: Part, body: Body, headers: dict[str, str]) -> None:
         if self._digests:
             digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
             headers[CONTENT_DIGEST] = f"sha-256=:{digest}:"
-        path = f"{table_path(self._job, part.table.name)}/parts/{part.seq}"
+        path = f"{table_path(self._job, table.name)}/parts/{part.seq}"
         try:
             self._transport.request("PUT", path, body, headers, stop=self._stop)
         except Refused as refusal:
             if refusal.code in CONFLICTS:
-                self._refuse(part.table, f"{_described(part)}: {refusal}", refusal)
+                self._refuse(table, f"{_described(part)}: {refusal}", refusal)
             raise
 
     def _complete(self, table: _Table) -> None:
@@ -233,20 +226,19 @@ class Upload:
                 self._refuse(table, str(refusal), refusal)
             raise
 
-    def _compare(self, part: _Numbered, body: Body, held: PartReceipt) -> None:
+    def _compare(self, table: _Table, part: Part, body: Body, held: PartReceipt) -> None:
         """Raises if a held part differs from the one that would be sent."""
-        piece = part.piece
         changed = ""
-        if (held.file, held.first_line) != (piece.file, piece.first_line):
+        if (held.file, held.first_line) != (part.file.name, part.first_line):
             changed = f"part {held.part} was sent from {held.file}, line {held.first_line:,}"
-        elif held.columns != columns_digest(piece.columns) or held.form != format_sent_as(piece.media_type).name:
+        elif held.columns != columns_digest(table.source.columns(part)) or held.form != part.form:
             changed = "the job holds other column names or another file format"
         elif held.size != len(body):
             changed = f"the job holds {held.size:,} bytes here, and this file has {len(body):,}"
         elif held.content != hashlib.sha256(body).hexdigest():
             changed = f"the job holds other content of the same size here ({held.size:,} bytes)"
         if changed:
-            self._refuse(part.table, f"{_described(part)}: {changed}")
+            self._refuse(table, f"{_described(part)}: {changed}")
 
     def _check_count(self, table: _Table, count: int) -> None:
         """Raises if the service holds more parts than these files have."""
@@ -272,5 +264,5 @@ class Upload:
             self._on_progress(Sent(table.name, table.weight, table.source.bytes, table.stored, table.sent))
 
 
-def _described(part: _Numbered) -> str:
-    return f"file {part.piece.file}, {part.piece.extent} (part {part.seq})"
+def _described(part: Part) -> str:
+    return f"file {part.file.name}, {extent_of(part)} (part {part.seq})"
