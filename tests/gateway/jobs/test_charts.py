@@ -8,7 +8,7 @@ from cauce.datasets import BUILT_IN
 from cauce.datasets.registry import Registry
 from cauce.gateway.jobs.catalogue import catalogue
 from cauce.gateway.jobs.charts import Chart, chart_of
-from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, decimal
+from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, TIMESTAMP, decimal
 from cauce.plan.outputs import Output
 
 
@@ -22,6 +22,9 @@ from cauce.plan.outputs import Output
             Chart("line", ["ranking", "item"], ["profit"], "month", None, "ranking"),
         ),
         ({"day": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "day")),
+        ({"since": TIMESTAMP, "sales": INTEGER}, Chart("line", [], ["sales"], "since")),
+        ({"year": INTEGER, "sales": INTEGER}, Chart("line", [], ["sales"], "year")),
+        ({"month": TEXT, "opened": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "month")),
         (
             {"city": TEXT, "latitude": FLOAT, "longitude": FLOAT},
             Chart("scatter", ["city"], [], "longitude", "latitude"),

@@ -15,10 +15,11 @@ import msgspec
 
 from cauce.api.jobs import ENDED, JobRequest, JobsBody, JobStatus
 from cauce.api.parts import Held, PartsBody
+from cauce.api.sql import SqlRequest
 from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, CorruptRecord, FabricError, FabricFull, FabricLost, JobGone
 from cauce.fabric.contract import Fabric
-from cauce.gateway.errors import TooManyJobs, Unavailable
+from cauce.gateway.errors import NoSuchQuery, TooManyJobs, Unavailable
 from cauce.gateway.jobs.catalogue import DatasetInfo, catalogue
 from cauce.gateway.jobs.job_end import JobEnds
 from cauce.gateway.jobs.metrics_snapshot import Figures, figures_of
@@ -308,6 +309,15 @@ class Jobs:
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects in the format of rejects.csv, with header. Raises TooEarly until they are complete."""
         return self._results.rejects_csv(owner, job)
+
+    def statements(self, owner: str, job: str) -> SqlRequest:
+        """The SQL statements of a job, with the values of all parameters. Raises NoSuchQuery if it has none."""
+        with self._results.reading(owner, job) as view:
+            manifest = view.manifest
+            if manifest.sql is None:
+                raise NoSuchQuery(f"job {job} answers queries of dataset {manifest.dataset}; it has no SQL statements")
+            on = "" if manifest.on is None else manifest.on.dataset
+            return SqlRequest(manifest.sql.text, on, job, manifest.parameters)
 
     def why(self, owner: str, job: str) -> str:
         """One sentence: the input or stage that the job waits for, or how it ended."""
