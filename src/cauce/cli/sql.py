@@ -96,7 +96,7 @@ def sql_command(options: SqlOptions, execution: RunOptions, connection: Connecti
     elif options.explain:
         _explain(options, text, execution)
     elif options.out is None and execution.work is None and not execution.fabric and _is_little(options, text):
-        _answer_here(options, text)
+        _answer_here(options, text, execution)
     else:
         _answer_with_workers(options, text, execution)
 
@@ -145,8 +145,9 @@ def _prepared(options: SqlOptions, dataset: SqlDataset, partitions: int) -> Prep
     return replace(prepare(dataset, options.data, None, options.parameters(), partitions), sql=dataset.sql)
 
 
-def _answer_here(options: SqlOptions, text: str) -> None:
+def _answer_here(options: SqlOptions, text: str, execution: RunOptions) -> None:
     """Small tables: one process, with the code of the workers."""
+    from cauce.runner.in_process import Settings
     from cauce.runner.sinks import run_in_memory
     from cauce.scan.reject_summary import RejectLimit
     from cauce.terminal.answers import show_answer
@@ -157,7 +158,7 @@ def _answer_here(options: SqlOptions, text: str) -> None:
     limit = RejectLimit.parse(options.max_rejects)
     dataset = _dataset(options, text)
     prepared = _prepared(options, dataset, 1)
-    answers = run_in_memory(prepared)
+    answers = run_in_memory(prepared, Settings(memory=execution.budget))
     if limit is not None:
         limit.check(answers.summary)
     for query, frame in answers.items():

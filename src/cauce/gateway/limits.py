@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cauce.job.manifest import MemoryShares
+
 
 @dataclass(frozen=True)
 class ServiceLimits:
@@ -34,3 +36,5 @@ class ServiceLimits:
     lanes: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Lanes per table of a new job: as many as there are workers."""
     partitions: int = 2
+    memory: MemoryShares = field(default_factory=MemoryShares)
+    """Sizes from which the folds of a new job are split."""

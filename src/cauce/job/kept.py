@@ -18,7 +18,7 @@ import msgspec
 
 from cauce.errors import JobFailed
 from cauce.fabric.contract import Fabric
-from cauce.fabric.names import service_log_name
+from cauce.fabric.names import Log, service_log_name
 from cauce.fabric.records import Kind, Record
 from cauce.fabric.versions import decode_json
 from cauce.schema.structs import DatasetSchema
@@ -75,8 +75,8 @@ def new_incarnation() -> str:
     return secrets.token_hex(_INCARNATION_BYTES)
 
 
-def raw_log(incarnation: str, table: str, lane: int) -> str:
-    return f"raw-{incarnation}-{table}-{lane}"
+def raw_log(incarnation: str, table: str, lane: int) -> Log:
+    return Log(f"raw-{incarnation}-{table}-{lane}")
 
 
 def receipts_of(incarnation: str, table: str) -> str:
@@ -128,7 +128,7 @@ class RawSource:
     """The log with the parts of a lane: of the job itself, or of a kept dataset, up to the parts of a version."""
 
     job: str
-    log: str
+    log: Log
     count: int | None = None
     """The number of parts of the lane, if it is known from the start."""
     parts: int = 0

@@ -8,7 +8,8 @@ from collections import OrderedDict
 import msgspec
 
 from cauce.datasets.registry import Registry
-from cauce.errors import CorruptRecord, PlanMismatch, UsageError
+from cauce.errors import CorruptRecord, FabricError, PlanMismatch, UsageError
+from cauce.fabric.names import Log
 from cauce.fabric.versions import decode_json
 from cauce.job.kept import KeptVersion
 from cauce.plan import Dataset
@@ -26,15 +27,17 @@ _plans: OrderedDict[bytes, Plan] = OrderedDict()
 class StoredLog(msgspec.Struct, frozen=True):
     """A log that is read after the job has ended, and the producers that close it."""
 
-    log: str
+    encoded_log: str = msgspec.field(name="log")
     producers: tuple[int, ...]
 
+    @property
+    def log(self) -> Log:
+        return Log.decode(self.encoded_log)
 
-class StoredAnswer(msgspec.Struct, frozen=True):
+
+class StoredAnswer(StoredLog, frozen=True):
     """The log with the pages of a query, and its columns as (column name, output name)."""
 
-    log: str
-    producers: tuple[int, ...]
     columns: tuple[tuple[str, str], ...]
 
     def outputs(self) -> dict[str, Output]:
@@ -47,6 +50,21 @@ class Outline(msgspec.Struct, frozen=True):
 
     tables: dict[str, StoredLog] = {}
     answers: dict[str, StoredAnswer] = {}
+
+    def check(self) -> None:
+        """Raises FabricError for an invalid log, UsageError for an unknown output."""
+        for stored in (*self.tables.values(), *self.answers.values()):
+            _ = stored.log
+        for answer in self.answers.values():
+            answer.outputs()
+
+
+class MemoryShares(msgspec.Struct, frozen=True):
+    """A fold whose input is larger than `fold_bytes` is split; one that cannot be split may have `whole_bytes`. The
+    same for every worker of a job, so that all of them split the same folds. 0: there is no limit."""
+
+    fold_bytes: int = 0
+    whole_bytes: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -67,6 +85,7 @@ class Manifest(msgspec.Struct, frozen=True):
     source: str = ""
     """Digest of the file that declares the dataset."""
     outline: Outline = Outline()
+    memory: MemoryShares = MemoryShares()
     sql: SqlSource | None = None
     """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process, unless its
     statements read the tables of a declared one."""
@@ -121,8 +140,7 @@ def load_manifest(data: bytes, job: str = "") -> Manifest:
         raise CorruptRecord(f"{what} is damaged: it is empty")
     manifest = decode_json(data, Manifest, KEPT_VERSION, what, oldest=VERSION)
     try:
-        for answer in manifest.outline.answers.values():
-            answer.outputs()
-    except UsageError as problem:
+        manifest.outline.check()
+    except (UsageError, FabricError) as problem:
         raise CorruptRecord(f"{what} is damaged: {problem}") from None
     return manifest

@@ -17,8 +17,7 @@ from itertools import islice
 import msgspec
 
 from cauce.api.parts import Held
-from cauce.fabric.contract import Fabric
-from cauce.fabric.names import log_in_group
+from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.kept import TableVersion
 from cauce.job.log_reader import LogReader
@@ -95,7 +94,7 @@ class Receipts:
     """The state of the receipts log up to the position read. A cache: every process can rebuild it."""
 
     def __init__(self, table: str) -> None:
-        self.log = log_in_group(CONTROL, f"receipts-{table}")
+        self.log = Log(CONTROL, f"receipts-{table}")
         self.held: dict[int, Receipt] = {}
         self.complete: int | None = None
         self.bytes = 0

@@ -69,6 +69,7 @@ def _check_allowed(path: Path, own: list[Path]) -> None:
 def gateway_settings(given: ServiceConfig, folder: Path) -> GatewaySettings:
     from cauce.gateway.limits import ServiceLimits
     from cauce.gateway.settings import GatewaySettings
+    from cauce.job.manifest import MemoryShares
 
     lanes = max(given.lanes, 1)
     settings = GatewaySettings(
@@ -80,6 +81,7 @@ def gateway_settings(given: ServiceConfig, folder: Path) -> GatewaySettings:
             private=_private(given, folder.resolve()),
             lanes=lanes,
             partitions=lanes,
+            memory=MemoryShares(given.budget.fold_bytes, given.budget.whole_bytes),
         ),
         tuple(map(Path, given.datasets)),
         "power" if given.power_safe else "process",

@@ -15,7 +15,7 @@ from cauce.api.jobs import AliveBody
 from cauce.gateway.asgi.concurrency_limits import RequestLimiter
 from cauce.gateway.asgi.operations import TEXT, Handler, Operation, describe
 from cauce.gateway.asgi.problems import HttpError, stopping
-from cauce.gateway.asgi.request_io import Exchange
+from cauce.gateway.asgi.request_io import exchange_of
 from cauce.gateway.asgi.responses import json_response
 from cauce.gateway.dashboard import static_files
 from cauce.gateway.dashboard.cluster_live import ClusterLive
@@ -183,12 +183,6 @@ def _public(handler: Handler) -> Endpoint:
         return await handler(request, "")
 
     return endpoint
-
-
-def exchange_of(request: Request) -> Exchange:
-    exchange = request.scope["cauce.exchange"]
-    assert isinstance(exchange, Exchange)
-    return exchange
 
 
 def _route(path: str, methods: dict[str, Endpoint]) -> Route:

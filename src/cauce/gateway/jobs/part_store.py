@@ -12,6 +12,7 @@ import msgspec
 
 from cauce.api.parts import Held, PartReceipt, PartsBody
 from cauce.fabric.contract import Fabric
+from cauce.fabric.names import Log
 from cauce.gateway.errors import BadPart, BadRequest, PartDiffers, PartsMissing, PartTooLarge, ServiceError
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
@@ -32,7 +33,7 @@ class PartTarget:
     spec: TableSpec
     columns: frozenset[str]
     receipts: Receipts
-    lanes: tuple[str, ...]
+    lanes: tuple[Log, ...]
     remedy: str = "the files have changed, or two clients use one job id; send the same files, or use another job id"
     """What to do if another content was stored under the number of a part."""
 

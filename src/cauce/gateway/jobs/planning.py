@@ -46,6 +46,7 @@ class Planned:
             self.plan.digest,
             limits.lanes,
             source=self.dataset.version,
+            memory=limits.memory,
             outline=Topology(self.plan, limits.lanes, on).outline(),
             sql=self.sql,
             on=on,

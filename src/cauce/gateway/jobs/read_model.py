@@ -14,7 +14,7 @@ import polars as pl
 from cauce.api.jobs import AnswerStatus, State, TableStatus
 from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, Conflict, CorruptRecord, JobGone, OtherVersion
-from cauce.fabric.contract import Fabric, Position
+from cauce.fabric.contract import Fabric, Log, Position
 from cauce.fabric.records import CLIENT, Kind, Record
 from cauce.gateway.jobs.progress.history import History
 from cauce.job.completion import InOrder, Names
@@ -49,7 +49,7 @@ class RecordLocation:
 class NumberedLog:
     """A log of numbered records: which were received, which are missing, and where each can be read again."""
 
-    def __init__(self, log: str, names: Names) -> None:
+    def __init__(self, log: Log, names: Names) -> None:
         self.log = log
         self.names = names
         self._reader = LogReader(log, _FEW_BYTES)
@@ -228,7 +228,7 @@ class JobView:
         self.barrier_passed = True
 
     @property
-    def _receipt_logs(self) -> list[str]:
+    def _receipt_logs(self) -> list[Log]:
         return [] if self.manifest.on is not None else [each.log for each in self.receipts.values()]
 
     def record(self, fabric: Fabric, outcome: Outcome) -> bool:
@@ -331,7 +331,7 @@ class JobView:
             receipts.count, receipts.bytes, receipts.complete, len(reports.seqs), reports.rows, reports.rejected
         )
 
-    def kept_logs(self) -> list[str]:
+    def kept_logs(self) -> list[Log]:
         """The logs that are needed after the job has ended."""
         own = (*self.reports.values(), *self.answers.values())
         return [JOB_LOG, STATS_LOG, *self._receipt_logs, *(each.log for each in own)]
