@@ -250,10 +250,16 @@ def test_a_removed_job_and_a_dropped_dataset_are_reported(found: Watched, servic
     page.get_by_role("dialog").get_by_role("button", name="Remove job").click()
     expect(page.locator(".sql-job .why")).to_contain_text("were removed")
     expect(page.locator("#tab-panel")).to_have_count(0)
+    page.reload()
+    expect(page.locator(".sql-job .state")).to_have_text("cancelled")
+    expect(page.locator(".sql-job")).to_contain_text("Run the statements again to get new answers.")
+    expect(field(page)).to_have_value("SELECT count(*) AS n FROM customers")
     page.goto(f"{service.url}/#/sql/nothing/{job}")
     expect(page.get_by_role("alert").filter(has_text="There is no kept dataset nothing")).to_be_visible()
     page.get_by_role("link", name=shop.NAME, exact=True).click()
     expect(field(page)).to_be_visible()
+    page.goto(f"{service.url}/#/sql/%")
+    expect(page.get_by_role("alert").filter(has_text="There is no kept dataset %")).to_be_visible()
 
 
 def test_a_service_that_keeps_nothing_explains_how_to_upload(browser: Browser, kept: Path, tmp_path: Path) -> None:
@@ -265,3 +271,4 @@ def test_a_service_that_keeps_nothing_explains_how_to_upload(browser: Browser, k
         shop.keep(gateway, kept)
         # It appears by itself.
         expect(field(page)).to_be_visible()
+        expect(page.get_by_text("Version 1: 2 tables")).to_be_visible()

@@ -19,6 +19,7 @@ export class TablesView {
   /** @param {{chosen: (name: string) => void, insert: (word: string) => void}} listener */
   constructor(listener) {
     this.listener = listener;
+    this.shape = "";
     this.select = /** @type {HTMLSelectElement} */ (h("select", { id: "sql-on", onchange: () => listener.chosen(this.select.value) }));
     this.about = h("p.quiet.small");
     this.list = h("div");
@@ -26,8 +27,11 @@ export class TablesView {
     this.element = h("div", {}, h("label.on", {}, h("span.small.quiet", {}, "Dataset"), this.select), this.about, this.list, this.hint);
   }
 
-  /** @param {Kept[]} kept @param {Kept} shown */
+  /** Drawn again only after a change, so that what is open and has the focus stays. @param {Kept[]} kept @param {Kept} shown */
   show(kept, shown) {
+    const shape = JSON.stringify([kept, shown.name]);
+    if (shape === this.shape) return;
+    this.shape = shape;
     replace(this.select, kept.map((each) => h("option", { value: each.name, selected: each === shown }, each.name)));
     this.select.value = shown.name;
     const tables = Object.entries(shown.tables);
