@@ -1,8 +1,8 @@
 """Runs with a memory budget in a control group: `python -m bench.memory_budget --memory 1GB --limit 1.3GB`.
 
 For each scenario: the answer without a limit and with one must have the same bytes, and the kernel must kill no
-process. Prints peak memory and time of both, and of DuckDB with the same memory and threads in the same group.
-Needs root.
+process. Prints peak memory and time of both, and of DuckDB with the same memory and threads in the same group. Needs
+root.
 """
 
 from __future__ import annotations

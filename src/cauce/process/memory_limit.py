@@ -16,7 +16,7 @@ LEAST_WORKER_BYTES = 160_000_000
 _LIBRARIES_BYTES = 100_000_000
 """Of a worker: interpreter, libraries, compiled kernels (measured: 85 to 95 MB, most of it shared after a fork)."""
 
-FOLD_FACTOR = 6
+FOLD_FACTOR = 7
 """Peak memory of a fold divided by the size of its input or state: `python -m bench.memory_factors` measures it."""
 _MOST_FOLD_BYTES = 768 << 20
 """A snapshot holds at most 1 GiB."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed
+from cauce.errors import CorruptRecord, CutWrongly, JobFailed, MemoryExceeded
 from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.completion import InOrder, Names
@@ -211,8 +211,9 @@ class Collect:
         """Reads the next batches. False if there were no new records. Raises if the job has failed."""
         for each in self._job_log.records(self._fabric, self._job):
             self._outcomes.add(each)
-        if self._outcomes.effective is not None:
-            raise JobFailed(self._outcomes.effective.cause)
+        outcome = self._outcomes.effective
+        if outcome is not None:
+            raise (MemoryExceeded if outcome.code == MemoryExceeded.code else JobFailed)(outcome.cause)
         moved = [each.advance(self._fabric, self._job) for each in self._readers if not each.names.complete]
         return any(moved)
 

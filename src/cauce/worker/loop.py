@@ -225,7 +225,9 @@ class Worker:
         others = len({id(each) for each in held}) - 1
         manifest = held[0].job.manifest
         more = f", and {others} more" if others else ""
-        return Assignment(manifest.owner, manifest.job, f"{held[0].task.spec}{more}")
+        held_mb = self.account.held // 1_000_000
+        memory = f"; {held_mb} MB of input held" if held_mb else ""
+        return Assignment(manifest.owner, manifest.job, f"{held[0].task.spec}{more}{memory}")
 
     def release_all_leases(self) -> None:
         """Completes suspended steps and releases every lease, so that others can acquire them at once."""

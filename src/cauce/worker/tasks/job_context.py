@@ -92,6 +92,8 @@ class JobContext:
             if records:
                 before(sum(len(each.body) for each in records))
             intake.add(records)
+            if intake.edge.spread == "broadcast":
+                self.budget.account.book_broadcast(intake, intake.held_bytes)
 
         return intake.reader.read(self.fabric, self.job, process)
 

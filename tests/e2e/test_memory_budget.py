@@ -1,0 +1,91 @@
+"""Answers within a memory budget: the same as without one and as DuckDB's, or an error that names the cause."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from cauce.errors import MemoryExceeded
+from cauce.process.memory_limit import FOLD_FACTOR, MemoryBudget
+from cauce.runner.in_process import Settings
+from cauce.runner.sinks import prepare, run_in_memory
+from cauce.runner.sql_source import Given, source_of
+from cauce.schema import DatasetSchema
+from cauce.sql_frontend.dataset import dataset_of
+
+LIBRARIES = 100_000_000
+
+STATEMENTS = {
+    "groups": "SELECT k, count(*) AS n, sum(v) AS s, min(t) AS t FROM a GROUP BY k ORDER BY s DESC, k",
+    "distinct of one key": "SELECT one, count(DISTINCT v) AS n FROM a GROUP BY one",
+    "mode of one key": "SELECT one, mode(v % 7) AS m FROM a WHERE v % 7 < 3 OR k = 2 GROUP BY one",
+    "join": "SELECT a.k, a.v, b.w FROM a JOIN b ON a.k = b.k ORDER BY 1, 2, 3",
+    "left join on one key": "SELECT a.one, count(*) AS n, sum(b.w) AS s FROM a LEFT JOIN b ON a.one = b.one GROUP BY 1",
+    "anti join": "SELECT v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.one = a.one AND b.w = a.v) ORDER BY v",
+    "window": "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, t) AS r FROM a ORDER BY k, v, r",
+    "top of each": "SELECT k, v FROM a QUALIFY row_number() OVER (PARTITION BY k ORDER BY v, t) = 1 ORDER BY 1",
+    "set operations": "SELECT k FROM a INTERSECT SELECT k FROM b ORDER BY k",
+    "union": "SELECT count(*) AS n, sum(v) AS s FROM (SELECT v FROM a UNION ALL SELECT w FROM b)",
+    "sorted": "SELECT t, v, k FROM a ORDER BY t DESC, v, k",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    rng = random.Random(1)
+    rows = [(rng.randrange(40), rng.randrange(300), 1, f"text {rng.randrange(99)}") for _ in range(900)]
+    pl.DataFrame(rows, ["k", "v", "one", "t"], orient="row").write_csv(folder / "a.csv")
+    others = [(rng.randrange(20, 60), rng.randrange(200), 1) for _ in range(120)]
+    pl.DataFrame(others, ["k", "w", "one"], orient="row").write_csv(folder / "b.csv")
+    return folder
+
+
+def budget(fold_bytes: int) -> MemoryBudget:
+    return MemoryBudget(LIBRARIES + 2 * FOLD_FACTOR * fold_bytes)
+
+
+def answer(sql: str, data: Path, memory: MemoryBudget | None) -> pl.DataFrame:
+    source = source_of(sql, data, Given(DatasetSchema(), {}), lambda note: None)
+    prepared = replace(prepare(dataset_of(source, {}), data, None, {}, 2), sql=source)
+    return run_in_memory(prepared, Settings(2, 2_000, memory=memory))["q1"]
+
+
+@pytest.mark.parametrize("fold_bytes", [300, 3_000])
+@pytest.mark.parametrize("name", [name for name in STATEMENTS if name != "window" and name != "top of each"])
+def test_answer_is_that_without_a_budget_and_that_of_duckdb(name: str, fold_bytes: int, data: Path) -> None:
+    sql = STATEMENTS[name]
+    within = answer(sql, data, budget(fold_bytes))
+    assert within.equals(answer(sql, data, None))
+    with duckdb.connect() as other:
+        for file in data.glob("*.csv"):
+            other.execute(f"CREATE TABLE {file.stem} AS FROM read_csv('{file}')")
+        assert [tuple(map(str, row)) for row in within.rows()] == [
+            tuple(map(str, row)) for row in other.execute(sql).fetchall()
+        ]
+
+
+@pytest.mark.parametrize("name", ["window", "top of each"])
+def test_windows_are_split_by_their_keys(name: str, data: Path) -> None:
+    assert answer(STATEMENTS[name], data, budget(2_000)).equals(answer(STATEMENTS[name], data, None))
+
+
+def test_a_step_that_needs_all_rows_of_a_key_fails_with_the_key(data: Path) -> None:
+    with pytest.raises(
+        MemoryExceeded, match=r"one = 1 exceed .* 'window .* needs them at once; give more with --memory"
+    ):
+        answer("SELECT v, row_number() OVER (PARTITION BY one ORDER BY v, t) AS r FROM a", data, budget(1_000))
+
+
+def test_too_little_memory_is_refused(data: Path) -> None:
+    command = [sys.executable, "-m", "cauce", "sql", "SELECT 1 AS x", "--memory", "10MB"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=data)
+    assert done.returncode == 2
+    assert "each needs at least" in done.stderr
