@@ -10,6 +10,7 @@ import pytest
 
 from cauce.errors import FabricError
 from cauce.fabric.address import parse
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.required import RELIED_ON
 from cauce.lab.broker.nodes import Nodes
@@ -72,9 +73,9 @@ def test_these_permissions_are_enough(broker: Nodes) -> None:
     broker.ctl("r1", "set_permissions", known.namespace, given["configure"], given["write"], given["read"])
     fabric = RabbitFabric(replace(known, user=known.namespace, password="password"))
     fabric.create_job("j", b"")
-    fabric.append("j", "log", data(0, 1))
-    fabric.read_barrier("j", "log")
-    assert names(drain(fabric, "j", "log")[0]) == [(0, 1)]
+    fabric.append("j", Log("log"), data(0, 1))
+    fabric.read_barrier("j", Log("log"))
+    assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 1)]
     fabric.enqueue("j", "q", ["a"])
     took(fabric).complete()
     fabric.remove_all()

@@ -15,12 +15,13 @@ from itertools import pairwise
 from cauce.errors import FabricLost
 from cauce.fabric.address import Broker, parse
 from cauce.fabric.contract import START, Position
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.records import Kind, Record, record
 from cauce.lab.broker.nodes import Nodes
 from cauce.lab.chaos.stream_checker import Entry, History, Verdict, check
 
-JOB, LOG = "checked", "log"
+JOB, LOG = "checked", Log("log")
 BATCH = 4
 READ_BYTES = 1 << 20
 PATIENCE_S = 120.0
