@@ -1,4 +1,7 @@
-"""A rolling upgrade of three broker nodes from the oldest to the newest version that we develop for, while jobs run."""
+"""An upgrade of three broker nodes from the oldest to the newest version that we develop for, while jobs are under way.
+
+Not node by node: 4.3 refuses to join nodes of 4.0. All nodes are stopped and started with the new version.
+"""
 
 from __future__ import annotations
 
@@ -42,25 +45,24 @@ def version_of(nodes: Nodes, name: str) -> str:
 
 
 @pytest.mark.soak
-def test_jobs_survive_a_rolling_upgrade(old_nodes: Nodes, tmp_path: Path) -> None:
+def test_jobs_survive_an_upgrade_of_all_nodes(old_nodes: Nodes, tmp_path: Path) -> None:
     nodes = old_nodes
     cases = [make_case(name, tmp_path / name, scale) for name, scale in SCALES.items()]
-    # The new version has no other store of metadata.
     nodes.ctl("r1", "enable_feature_flag", "all")
+    # The new version has no other store of metadata.
     nodes.ctl("r1", "enable_feature_flag", "--opt-in", "khepri_db")
     address = f"{nodes.address}?namespace=upgrade"
-    with Running(tmp_path / "service", "serve", "--workers", "2", "--gateways", "2", "--fabric", address) as service:
+    folder = tmp_path / "service"
+    folder.mkdir()
+    with Running(folder, "serve", "--workers", "2", "--gateways", "2", "--fabric", address) as service:
         clients = [Interrupted(case, service.url, f"{case.dataset}-job") for case in cases]
         half_way(clients)
-        for name in nodes.names:
-            assert version_of(nodes, name).startswith(f"{OLD}.")
-            nodes.stop_one(name)
-            started = time.monotonic()
-            nodes.start_again(name, version=NEW)
-            nodes.ctl(name, "await_online_nodes", "3")
-            assert version_of(nodes, name).startswith(f"{NEW}.")
-            sys.stdout.write(f"{name} was upgraded in {time.monotonic() - started:.1f} s\n")
-        nodes.ctl("r1", "enable_feature_flag", "all")
+        assert all(version_of(nodes, name).startswith(f"{OLD}.") for name in nodes.names)
+        nodes.stop()
+        started = time.monotonic()
+        nodes.start(NEW)
+        sys.stdout.write(f"all nodes were upgraded in {time.monotonic() - started:.1f} s\n")
+        assert all(version_of(nodes, name).startswith(f"{NEW}.") for name in nodes.names)
         sys.stdout.write(f"work went on after {until_work_goes_on(clients):.2f} s\n")
         for client in clients:
             client.finish()

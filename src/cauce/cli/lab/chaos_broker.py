@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, fields
 
 from cauce.cli.lab.broker import nodes_in
@@ -12,6 +13,7 @@ from cauce.lab.chaos.stream_trial import FAULTS, Outcome, trial
 from cauce.terminal.console import print_line
 
 HEADS = ("fault", "times", "stalled s", *(each.name for each in fields(Verdict)))
+WIDTHS = (max(map(len, FAULTS)), *map(len, HEADS[1:]))
 
 
 def play_broker(options: BrokerChaosOptions) -> None:
@@ -21,7 +23,7 @@ def play_broker(options: BrokerChaosOptions) -> None:
             raise UsageError(f"unknown fault {each} of --faults; expected one of {', '.join(FAULTS)}")
     nodes = nodes_in(options.broker, "--nodes", "3")
     nodes.start()
-    print_line("  ".join(HEADS))
+    print_line(_line(HEADS))
     outcomes = []
     for fault in chosen:
         outcome = trial(nodes, fault, options.seconds, options.writers, options.readers, options.seed)
@@ -35,4 +37,8 @@ def play_broker(options: BrokerChaosOptions) -> None:
 
 def _row(outcome: Outcome) -> str:
     cells = (outcome.fault, outcome.times, f"{outcome.stalled_s:.1f}", *astuple(outcome.verdict))
-    return "  ".join(str(cell).ljust(len(head)) for cell, head in zip(cells, HEADS, strict=True)).rstrip()
+    return _line(cells)
+
+
+def _line(cells: Iterable[object]) -> str:
+    return "  ".join(str(cell).ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
