@@ -23,10 +23,9 @@ from cauce.api.http import (
 )
 from cauce.api.jobs import JobRequest, JobsBody, JobStatus, WhyBody
 from cauce.api.parts import CompleteAnswer, CompleteBody, Held, PartAnswer, PartsBody
-from cauce.gateway.asgi.body_limits import BodyBudget
 from cauce.gateway.asgi.operations import BINARY, TEXT, Json, Operation, parameter, whole_number
 from cauce.gateway.asgi.part_headers import number, part_of_headers
-from cauce.gateway.asgi.request_body import Pace, read_body, read_json
+from cauce.gateway.asgi.request_body import BodyBudget, Pace, read_body, read_json
 from cauce.gateway.asgi.responses import json_response
 from cauce.gateway.http.auth import Access
 from cauce.gateway.jobs.job_service import MOST_LISTED

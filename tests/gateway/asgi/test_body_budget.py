@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cauce.gateway.asgi import body_limits
-from cauce.gateway.asgi.body_limits import BodyBudget, BodyReservation
+from cauce.gateway.asgi import request_body
 from cauce.gateway.asgi.problems import HttpError
+from cauce.gateway.asgi.request_body import BodyBudget, BodyReservation
 
 
 class Body:
@@ -161,7 +161,7 @@ def test_a_cancelled_wait_releases_its_budget() -> None:
 
 
 def test_a_slow_body_is_evicted_for_a_waiting_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_limits, "PRESSURE_S", 0.01)
+    monkeypatch.setattr(request_body, "PRESSURE_S", 0.01)
 
     async def main() -> None:
         budget = BodyBudget(100)
