@@ -49,6 +49,7 @@ INNER_LAYERS = {
         "metrics",
         "tokens",
         "settings",
+        "kept",
         "jobs",
         "validation",
         "model",

@@ -21,7 +21,7 @@ from tests.docs.pages import ROOT, text_of
 from tests.gateway.asking import Client, scope_of
 from tests.gateway.serving import JOB, OWNER, Sent, files_world
 
-MOST_MODULES = 17
+MOST_MODULES = 21
 """A new layer on this way needs a reason. Lower it when modules are merged."""
 
 

@@ -23,8 +23,9 @@ from cauce.job.completion import DumpedNames, Names
 from cauce.job.crashes import Scene
 from cauce.job.receipts import Receipt
 from cauce.job.topology import TaskSpec
-from cauce.lab.chaos.simulate import PIECES, QUERIES, WORLDS, expected, simulate
+from cauce.lab.chaos.simulate import PIECES, WORLDS, expected, simulate
 from cauce.lab.chaos.simulate_service import simulate_rivals, simulate_service
+from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.operators import aggregates as kinds
 from cauce.operators import partition
 from cauce.plan.nodes import group_by
@@ -46,8 +47,8 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture(scope="module", autouse=True)
 def _right_answers() -> None:
     """Computes the expected answers before any bug is planted."""
-    for (dataset, query), seed, pieces in product(QUERIES, range(WORLDS), PIECES):
-        expected(dataset, (query,), seed, pieces)
+    for (dataset, queries), seed, pieces in product(JOBS, range(WORLDS), PIECES):
+        expected(dataset, queries, seed, pieces)
 
 
 def caught() -> bool:
@@ -292,7 +293,7 @@ BUGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 def test_planted_bug_is_detected(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
-    assert simulate(len(QUERIES)).problem == ""
+    assert simulate(len(JOBS)).problem == ""
     plant(monkeypatch)
     assert caught()
 
@@ -300,6 +301,6 @@ def test_planted_bug_is_detected(plant: Callable[[Patch], None], monkeypatch: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", SERVICE_BUGS, ids=lambda plant: plant.__name__)
 def test_a_bug_planted_in_the_gateway_is_caught(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
-    assert simulate_service(len(QUERIES)).problem == ""
+    assert simulate_service(len(JOBS)).problem == ""
     plant(monkeypatch)
     assert any(simulate_service(seed).problem for seed in range(MOST_SCHEDULES))

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from cauce.fabric.names import Log
@@ -111,6 +112,10 @@ class Fabric(Protocol):
     def trim(self, job: str, keep: Sequence[Log]) -> None:
         """For a job that has ended: deletes all its leases and all its logs except `keep`. Later appends to other logs
         and later tasks are discarded. Idempotent."""
+
+    def scratch(self, job: str) -> Path | None:
+        """A directory of this host for temporary files of a job, which is deleted with the job; it may not exist yet.
+        None if the fabric has no directory on this host."""
 
     def delete_job(self, job: str) -> None:
         """Deletes the job, its logs and its leases. Idempotent, also after a partial deletion."""

@@ -289,6 +289,9 @@ class MemoryFabric:
             held.queues, held.holders, held.finished = {}, {}, set()
         self._faults.after("trim", job)
 
+    def scratch(self, job: str) -> None:
+        return None
+
     def delete_job(self, job: str) -> None:
         self._faults.before("delete", job)
         self._store.delete(job)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cauce.fabric.names import Log
+from cauce.job.kept import KeptVersion, RawSource
 from cauce.job.manifest import Outline, StoredAnswer, StoredLog
 from cauce.plan.outputs import output_name
 from cauce.plan.physical import Edge, Plan, Result, Stage
@@ -53,8 +54,12 @@ class Topology:
 
     plan: Plan
     lanes: int
+    kept: KeptVersion | None = None
+    """The version of a kept dataset that the job reads."""
 
     def lanes_of(self, table: TableSpec) -> int:
+        if self.kept is not None:
+            return self.kept.tables[table.name].lanes
         return 1 if table.small else self.lanes
 
     @cached_property
@@ -110,12 +115,19 @@ class Topology:
     def raw_log(self, table: TableSpec, lane: int) -> Log:
         return Log(f"raw-{table.name}-{lane}")
 
+    def source(self, job: str, table: TableSpec, lane: int) -> RawSource:
+        """Where the parts of a lane are."""
+        if self.kept is not None:
+            return self.kept.source(table.name, lane)
+        return RawSource(job, self.raw_log(table, lane))
+
     def raw_logs(self) -> list[Log]:
-        """The logs of all lanes of all tables."""
-        return [self.raw_log(table, lane) for table in self.plan.tables for lane in range(self.lanes_of(table))]
+        """The logs of all lanes of the job's own tables: none if it reads a kept dataset."""
+        own = self.plan.tables if self.kept is None else ()
+        return [self.raw_log(table, lane) for table in own for lane in range(self.lanes_of(table))]
 
     def logs(self) -> list[Log]:
-        """Every log whose producers close it with a count."""
+        """Every log of the job whose producers close it with a count."""
         edges = [self.edge_log(edge, each) for edge in self._edges() for each in range(self.width(edge))]
         answers = [self.result_log(query) for query in self.plan.results]
         reports = [self.reports_log(table) for table in self.plan.tables]

@@ -93,7 +93,10 @@ class Upload:
         reorder: Reorder = lambda parts: parts,
         watch: Watch | None = None,
         guess: bool = False,
+        most_bytes: int | None = None,
     ) -> None:
+        """`most_bytes` is the largest part if `part_bytes` is not given."""
+        self._most_bytes = most_bytes
         self._watch = watch
         self._guess = guess
         self._fabric = fabric
@@ -109,7 +112,7 @@ class Upload:
 
     def parts(self, table: TableSpec) -> Iterator[Part]:
         files = self._files[table.name]
-        part_bytes = self._part_bytes or part_bytes_for(files, self._topology.lanes)
+        part_bytes = self._part_bytes or part_bytes_for(files, self._topology.lanes, self._most_bytes)
         return parts_of(files, table, part_bytes, self._guess)
 
     def _append_all(self, reorder: Reorder) -> Iterator[bool]:

@@ -22,7 +22,7 @@ kept = len(os.listdir("/proc/self/fd"))
 """
 
 MANY_LOGS = """
-assert kept < 128, kept
+assert kept < 64, kept
 for log in range(100):
     assert len(fabric.read("j", Log(f"log-{log}"), START, 1000).records) == 1
 """

@@ -26,7 +26,7 @@ from cauce.errors import FabricError
 from cauce.fabric.contract import Append, Batch, Position
 from cauce.fabric.files.disk import Descriptors, fabric_error, is_out_of_files
 from cauce.fabric.files.frames import frame_of
-from cauce.fabric.files.jobs import Identity, JobFolders
+from cauce.fabric.files.jobs import SCRATCH, Identity, JobFolders
 from cauce.fabric.files.lease import FilesLease, LeaseQueue
 from cauce.fabric.files.log import SegmentReader, SegmentWriter
 from cauce.fabric.names import Log, check_name, is_service_log, job_gone
@@ -122,6 +122,9 @@ class FilesFabric:
             self._folders.trim(held.folder, keep)
             # An open file keeps its disk space.
             self._forget(job)
+
+    def scratch(self, job: str) -> Path:
+        return Path(self._folders.folder(job), SCRATCH)
 
     def delete_job(self, job: str) -> None:
         self._folders.delete(job)

@@ -26,6 +26,8 @@ from cauce.process.private_files import (
 
 _TRIES = 100
 _STALE_S = 60.0
+SCRATCH = "scratch"
+"""The directory of a job for temporary files."""
 _TRIMMED = "trimmed"
 _UNFINISHED, _REMOVED = (re.compile(UNIQUE_NAME + end) for end in (r"\.new", r"\.gone"))
 
@@ -183,7 +185,7 @@ class JobFolders:
         kept = {log.encode() for log in keep}
         logs = [f"{folder}/logs/{log}" for log in os.listdir(f"{folder}/logs") if log not in kept]
         queues = [f"{folder}/leases/{queue}" for queue in os.listdir(f"{folder}/leases")]
-        for path in (*logs, *queues):
+        for path in (*logs, *queues, f"{folder}/{SCRATCH}"):
             with suppress(FileNotFoundError):
                 shutil.rmtree(self._to_trash(path), ignore_errors=True)
 

@@ -106,6 +106,9 @@ class RabbitFabric:
     def trim(self, job: str, keep: Sequence[Log]) -> None:
         self._open.collector.trim(check_name("job", job), keep, self._deadline())
 
+    def scratch(self, job: str) -> None:
+        return None
+
     def delete_job(self, job: str) -> None:
         self._open.collector.delete(check_name("job", job), self._deadline())
 

@@ -44,6 +44,10 @@ class Tombstone(msgspec.Struct, frozen=True):
     code: str
     created: float
     ended: float
+    on: str = ""
+    """The kept dataset that the job read."""
+    sql: str = ""
+    """Digest of its statements."""
 
 
 Key = tuple[str, str]

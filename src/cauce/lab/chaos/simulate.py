@@ -16,17 +16,16 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricFull, FabricLost
 from cauce.fabric.memory import Faults, MemoryFabric, NoFaults, Store
 from cauce.fabric.records import Record
-from cauce.job.manifest import Manifest
+from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.result_formats import csv_text
 from cauce.job.topology import Topology
+from cauce.lab.chaos.simulated_jobs import JOBS, simulated_dataset, sql_of
 from cauce.lab.chaos.worlds import world
 from cauce.plan.physical import Plan
 from cauce.runner.local_client import Collect, Upload, create
-from cauce.scan.discovery import find_files
 from cauce.scan.parts import Part, TableFile
 from cauce.scan.reader import parts_of
 from cauce.scan.tables import TableSpec
@@ -38,7 +37,6 @@ WORLDS = 3
 PIECES = (1, 2, 3, 5)
 PARTITIONS = 2
 MOST_TURNS = 20_000
-QUERIES = tuple((dataset, query) for dataset in BUILT_IN for query in load(dataset).queries)
 
 
 class Crash(BaseException):
@@ -120,7 +118,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Case:
-    """A query on a world, with its parts ready to be appended. Immutable."""
+    """The queries of a job on a world, with its parts ready to be appended. Immutable."""
 
     dataset: str
     queries: tuple[str, ...]
@@ -144,11 +142,14 @@ def case(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -
     """A case whose largest file is split into about `pieces` parts."""
     made = world(dataset, world_seed)
     part_bytes = max(map(len, made.files.values())) // pieces + 1
-    plan = load(dataset).plan(queries, None, PARTITIONS)
+    declared = simulated_dataset(dataset)
+    plan = declared.plan(queries, None, PARTITIONS)
     with tempfile.TemporaryDirectory() as folder:
         made.write(Path(folder))
         parts = {
-            spec.name: tuple(_inline(part) for part in parts_of(find_files(Path(folder), spec), spec, part_bytes))
+            spec.name: tuple(
+                _inline(part) for part in parts_of(declared.find_files(Path(folder), spec), spec, part_bytes)
+            )
             for spec in plan.tables
         }
     return Case(dataset, queries, plan, parts)
@@ -186,7 +187,9 @@ class Answers:
 class UploadParts:
     """Appends the parts of a case, in random order and with duplicates."""
 
-    def __init__(self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random) -> None:
+    def __init__(
+        self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random, fold_bytes: int = 0
+    ) -> None:
         def mixed(parts: Iterator[Part]) -> list[Part]:
             listed = list(parts)
             rng.shuffle(listed)
@@ -196,7 +199,7 @@ class UploadParts:
         self._fabric = fabric
         self._topology = topology
         self._upload = _CaseUpload(fabric, chosen, topology, mixed)
-        self._manifest = manifest_of(chosen, topology)
+        self._manifest = manifest_of(chosen, topology, fold_bytes)
 
     def step(self) -> bool:
         if not self._created:
@@ -221,9 +224,18 @@ class _CaseUpload(Upload):
         return iter(self._chosen.parts[table.name])
 
 
-def manifest_of(chosen: Case, topology: Topology) -> Manifest:
+def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manifest:
     return Manifest(
-        JOB, chosen.dataset, chosen.queries, {}, chosen.plan.partitions, topology.lanes, chosen.plan.digest, 2
+        JOB,
+        chosen.dataset,
+        chosen.queries,
+        {},
+        chosen.plan.partitions,
+        topology.lanes,
+        chosen.plan.digest,
+        2,
+        sql=sql_of(chosen.dataset),
+        memory=MemoryShares(fold_bytes, 1 << 30 if fold_bytes else 0),
     )
 
 
@@ -238,33 +250,41 @@ def expected(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: in
     return answers
 
 
-def simulate(seed: int, chances: Chances | None = None) -> ScheduleResult:
-    """One schedule. The same seed gives the same run, to the last fault."""
+def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> ScheduleResult:
+    """One schedule. The same seed gives the same run, to the last fault. With few `fold_bytes`, every fold splits."""
     rng = random.Random(seed)
-    dataset, query = QUERIES[seed % len(QUERIES)]
+    dataset, queries = JOBS[seed % len(JOBS)]
     world_seed = rng.randrange(WORLDS)
     pieces = rng.choice(PIECES)
     workers, lanes = rng.randrange(1, 4), rng.randrange(1, 4)
-    outcome = ScheduleResult(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, {pieces} parts")
-    wanted = expected(dataset, (query,), world_seed, pieces)
-    chosen = case(dataset, (query,), world_seed, pieces)
-    answers, outcome.problem, outcome.turns = _play(chosen, rng, chances or Chances(), outcome.faults, workers, lanes)
+    outcome = ScheduleResult(seed, f"{named(dataset, queries)}, {workers} workers, {lanes} lanes, {pieces} parts")
+    wanted = expected(dataset, queries, world_seed, pieces)
+    chosen = case(dataset, queries, world_seed, pieces)
+    answers, outcome.problem, outcome.turns = _play(
+        chosen, rng, chances or Chances(), outcome.faults, workers, lanes, fold_bytes=fold_bytes
+    )
     if not outcome.problem and answers != wanted:
         wrong = [name for name, text in wanted.items() if answers[name] != text]
         outcome.problem = f"wrong answers: {', '.join(wrong)}"
     return outcome
 
 
-def simulate_crash_at(dataset: str, query: str, number: int) -> tuple[ScheduleResult, str]:
+def named(dataset: str, queries: tuple[str, ...]) -> str:
+    return f"{dataset}.{'+'.join(queries)}"
+
+
+def simulate_crash_at(
+    dataset: str, queries: tuple[str, ...], number: int, fold_bytes: int = 0
+) -> tuple[ScheduleResult, str]:
     """A schedule with one fault: the process that runs the durable step of this number crashes there. Also returns
     that step; an empty text if the run has fewer steps."""
-    chosen = case(dataset, (query,), 0, 2)
+    chosen = case(dataset, queries, 0, 2)
     faults = CrashAt(number)
-    outcome = ScheduleResult(number, f"{dataset}.{query}")
+    outcome = ScheduleResult(number, named(dataset, queries))
     answers, outcome.problem, outcome.turns = _play(
-        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults
+        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults, fold_bytes
     )
-    if not outcome.problem and answers != expected(dataset, (query,), 0, 2):
+    if not outcome.problem and answers != expected(dataset, queries, 0, 2):
         outcome.problem = "wrong answers"
     return outcome, faults.where
 
@@ -298,6 +318,7 @@ def _play(
     workers: int,
     lanes: int,
     faults: Faults | None = None,
+    fold_bytes: int = 0,
 ) -> tuple[dict[str, str], str, int]:
     """Runs the processes turn by turn until the answers are complete or a problem is found. `faults` replaces the
     random ones."""
@@ -311,7 +332,7 @@ def _play(
         answers.begin()
         return Collect(fabric, JOB, topology, answers)
 
-    client = Process("client", lambda fabric: UploadParts(fabric, chosen, topology, rng))
+    client = Process("client", lambda fabric: UploadParts(fabric, chosen, topology, rng, fold_bytes))
     collector = Process("reader", reader)
     worker_processes = [
         Process(f"worker {number}", lambda fabric: Worker(fabric, limits, {JOB: chosen.plan}))

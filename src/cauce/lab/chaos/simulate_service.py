@@ -20,15 +20,16 @@ from cauce.gateway.validation.names import fabric_name
 from cauce.job.topology import Topology
 from cauce.lab.chaos.simulate import (
     PIECES,
-    QUERIES,
     WORLDS,
     Chances,
     CrashAt,
     ScheduleResult,
     case,
     expected,
+    named,
 )
 from cauce.lab.chaos.simulated_client import Script, SimulatedClient
+from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.lab.chaos.simulated_service import (
     JOB,
     LIMITS,
@@ -46,12 +47,12 @@ ENDINGS: tuple[Ending, ...] = ("answers", "cancel", "expiry")
 def simulate_service(seed: int, chances: Chances | None = None) -> ScheduleResult:
     """One schedule. The same seed gives the same run, to the last fault."""
     rng = random.Random(seed)
-    dataset, query = QUERIES[seed % len(QUERIES)]
+    dataset, queries = JOBS[seed % len(JOBS)]
     world_seed, pieces, workers = rng.randrange(WORLDS), rng.choice(PIECES), rng.randrange(1, 3)
     ending: Ending = rng.choices(ENDINGS, (6, 3, 1))[0]
-    outcome = ScheduleResult(seed, f"service: {dataset}.{query}, {workers} workers, {pieces} parts, {ending}")
-    wanted = expected(dataset, (query,), world_seed, pieces)
-    chosen = case(dataset, (query,), world_seed, pieces)
+    outcome = ScheduleResult(seed, f"service: {named(dataset, queries)}, {workers} workers, {pieces} parts, {ending}")
+    wanted = expected(dataset, queries, world_seed, pieces)
+    chosen = case(dataset, queries, world_seed, pieces)
     # Without space for its tombstone, a deleted job leaves no trace: only the other schedules fill the disk.
     chances = chances or Chances(full=0.003 if ending == "answers" else 0.0)
     service = SimulatedService(rng, chances, outcome.faults, workers)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from cauce.gateway.asgi import request_body
+from cauce.gateway.asgi import body_limits
+from cauce.gateway.asgi.body_limits import BodyBudget, BodyReservation
+from cauce.gateway.asgi.incoming_body import IncomingBody
 from cauce.gateway.asgi.problems import HttpError
-from cauce.gateway.asgi.request_body import BodyBudget, BodyReservation
 
 
 class Body:
@@ -161,22 +162,24 @@ def test_a_cancelled_wait_releases_its_budget() -> None:
 
 
 def test_a_slow_body_is_evicted_for_a_waiting_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_body, "PRESSURE_S", 0.01)
+    monkeypatch.setattr(body_limits, "PRESSURE_S", 0.01)
 
     async def main() -> None:
         budget = BodyBudget(100)
         slow, other = Body(budget, "a"), Body(budget, "a")
         await slow.arrive(100)
 
+        body = slow.reservation.body = IncomingBody()
+
         async def read() -> None:
-            async with asyncio.timeout(30) as slow.reservation.reading:
+            async with asyncio.timeout(30) as body.reading:
                 await asyncio.Event().wait()
 
         reading = asyncio.create_task(read())
         waiting = other.arrive(10)
         with pytest.raises(TimeoutError):
             await reading
-        assert slow.reservation.evicted
+        assert body.evicted
         slow.end()
         await waiting
 
