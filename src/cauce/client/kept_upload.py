@@ -132,7 +132,7 @@ def _files_at(path: str, data: Path, tables: dict[str, FoundTable]) -> list[Tabl
 class KeptUpload(Upload):
     """One upload to a kept dataset. Numbers that the current version has stay with their files; new files follow."""
 
-    def parts_of(self, table: TableUpload) -> Iterator[Part]:
+    def parts(self, table: TableUpload) -> Iterator[Part]:
         complete = table.held.complete or 0
         stored: dict[str, list[int]] = {}
         for seq, receipt in sorted(table.held.parts.items()):

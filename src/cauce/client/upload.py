@@ -81,7 +81,7 @@ class TableUpload:
         self.name = source.spec.name
         self.held = held
         self.parts: int | None = None
-        """Total number of parts of these files, once the whole table is cut."""
+        """The number of parts of these files, once all are cut."""
         self.total = 0
         """Of a kept dataset: the number of parts of its new version."""
         self.stored = 0
@@ -153,7 +153,7 @@ class Upload:
     def _cut(self, source: Source) -> None:
         table = TableUpload(source, Held() if self._fresh else held_of(self._transport, self._target, source.spec.name))
         count = 0
-        for part in self.parts_of(table):
+        for part in self.parts(table):
             self._queue.put((table, part))
             count += 1
             # Before the next part is cut, because a part may already hold its bytes in memory.
@@ -165,8 +165,8 @@ class Upload:
         if last:
             self.complete(table)
 
-    def parts_of(self, table: TableUpload) -> Iterator[Part]:
-        """The numbered parts of a table."""
+    def parts(self, table: TableUpload) -> Iterator[Part]:
+        """The parts of a table with their numbers."""
         return table.source.parts(self._settings.part_bytes)
 
     def _wait_for_window(self) -> None:
@@ -180,10 +180,10 @@ class Upload:
         buffer = Buffer(self._settings.part_bytes)
         codec = pa.Codec("zstd", compression_level=ZSTD_LEVEL) if self._compressed else None
         try:
-            while (next_part := self._queue.get()) is not None:
+            while (queued := self._queue.get()) is not None:
                 if self._stop.is_set():
                     return
-                self._send(*next_part, buffer, codec)
+                self._send(*queued, buffer, codec)
                 self._window.release()
         except Stopped:
             pass
@@ -219,8 +219,7 @@ class Upload:
     def check_new(self, table: TableUpload, part: Part) -> None:
         """Raises if a part that the service does not hold cannot be added."""
         if table.held.complete is not None:
-            complete = table.held.complete
-            self.refuse(table, f"{described(part)}: the job has only {complete} parts of this table")
+            self.refuse(table, f"{described(part)}: the job has only {table.held.complete} parts of this table")
 
     def _put(self, table: TableUpload, part: Part, body: Body, headers: dict[str, str]) -> None:
         if self._digests:
