@@ -144,6 +144,10 @@ def test_commands_on_kept_datasets(service: Running, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "q1.csv").read_text() == "n\n100\n"
     printed = cauce(tmp_path, "sql", "--on", "store", "SELECT 7 AS seven FROM customers LIMIT 1", *gateway)
     assert "1 statement over store version 1" in printed.out
+    arguments = ("sql", "--on", "store", "SELECT max(id) AS most FROM orders", "--job", "again", *gateway)
+    assert cauce(tmp_path, *arguments).code == 0
+    assert "99" in cauce(tmp_path, *arguments).out
+    assert "sql on store version 1" in cauce(tmp_path, "status", "again", *gateway).out
     wrong = cauce(tmp_path, "sql", "--on", "store", "SELECT n FROM orders", *gateway)
     assert (wrong.code, "error [sql] line 1, column 8" in wrong.err) == (2, True)
     assert "store  version 1" in cauce(tmp_path, "datasets", *gateway).out
