@@ -152,6 +152,8 @@ def test_an_error_is_reported_by_a_run_and_starts_nothing(found: Watched, servic
     expect(page.locator("#sql-finding .error")).to_have_text("Write a statement first.")
     assert page.url.endswith(f"#/sql/{shop.NAME}")
     assert service.get("/v1/jobs").json()["jobs"] == jobs
+    run(page, "SELECT count(*) AS n FROM orders")
+    expect(page.locator("#sql-finding .error")).to_have_count(0)
 
 
 def test_statements_are_written_and_run_by_keyboard(found: Watched) -> None:

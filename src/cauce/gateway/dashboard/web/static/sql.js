@@ -158,6 +158,7 @@ export class SqlPage {
     this.attempt = { body: "", job: "" };
     this.job = job;
     this.editor.mark(null);
+    this.findings.settle();
     remember(this.dataset, { sql, parameters, job, at: Date.now() / 1000 });
     this.past.show(this.dataset);
     this.keep();
