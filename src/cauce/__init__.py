@@ -28,6 +28,7 @@ def run(
     *,
     workers: int | None = None,
     partitions: int | None = None,
+    memory: int | str | None = None,
     max_rejects: int | str | None = None,
     progress: bool | None = None,
     **parameters: str,
@@ -36,6 +37,7 @@ def run(
 
     `dataset` is the name of a built-in dataset, the path of a Python file, or a Dataset object. `queries` is one name
     or several; without it, all are answered. `workers` is the number of processes, by default the number of cores.
+    `memory` limits the memory of all workers together, as in "1GB"; by default to three quarters of the machine's.
     `progress` shows bars; by default in terminals and notebooks. Other keywords are the dataset's own parameters.
 
     With `max_rejects`, a number of rows in all tables (100) or a share of each table ("5%"), a run that rejects more
@@ -49,7 +51,7 @@ def run(
     from cauce.terminal.notebook import watch_for
 
     refuse_while_loading("cauce.run")
-    request = Request(dataset, data, queries, workers, partitions, max_rejects, parameters)
+    request = Request(dataset, data, queries, workers, partitions, max_rejects, memory, parameters)
     return answer(request, watch_for(progress))
 
 
@@ -61,6 +63,7 @@ def sql(
     schema: str | Path | None = None,
     workers: int | None = None,
     partitions: int | None = None,
+    memory: int | str | None = None,
     max_rejects: int | str | None = None,
     progress: bool | None = None,
     **parameters: str,
@@ -79,7 +82,7 @@ def sql(
     from cauce.terminal.notebook import watch_for
 
     refuse_while_loading("cauce.sql")
-    request = library.Request(text, data, None, workers, partitions, max_rejects, parameters)
+    request = library.Request(text, data, None, workers, partitions, max_rejects, memory, parameters)
     return library.answer_sql(request, types, schema, watch_for(progress))
 
 

@@ -9,6 +9,7 @@ CauceError                 code
 │   └── PlanError          plan         a query is declared in a way that cannot be planned
 │       └── SqlError       sql          a SQL statement is not valid or not supported
 ├── JobFailed              job-failed   the job started and could not be completed; exit code 1
+│   ├── MemoryExceeded     memory       a fold cannot be computed within the memory of its worker
 │   ├── Conflict           conflict     two contents for one identity: a step was not a pure function of its input
 │   └── TooManyRejects     too-many-rejects more rows were rejected than the user allows
 ├── CutWrongly             cut          the guessed record boundaries of a file were wrong; the job is restarted
@@ -108,6 +109,12 @@ class JobFailed(CauceError):
 
 class Conflict(JobFailed):
     code = "conflict"
+
+
+class MemoryExceeded(JobFailed):
+    """A fold exceeds the memory of its worker and cannot be split further. The worker continues."""
+
+    code = "memory"
 
 
 class TooManyRejects(JobFailed):

@@ -12,6 +12,7 @@ import pytest
 from cauce.errors import FabricFull
 from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record
 from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.jobs.read_model_cache import Views
@@ -59,11 +60,11 @@ def acknowledged_before_confirmed(patch: Patch) -> None:
     """The upload continues as if a part had been appended although the fabric was full."""
     append = MemoryFabric.append
 
-    def careless(self: MemoryFabric, job: str, log: str, records: Sequence[Record]) -> None:
+    def careless(self: MemoryFabric, job: str, log: Log, records: Sequence[Record]) -> None:
         try:
             append(self, job, log, records)
         except FabricFull:
-            if not log.startswith("raw"):
+            if not log.group.startswith("raw"):
                 raise
 
     patch.setattr(MemoryFabric, "append", careless)
@@ -161,12 +162,12 @@ def torn_tail_read(patch: Patch) -> None:
     """A record truncated by a crash is taken for an empty one."""
     append = MemoryFabric.append
 
-    def torn(self: MemoryFabric, job: str, log: str, records: Sequence[Record]) -> None:
+    def torn(self: MemoryFabric, job: str, log: Log, records: Sequence[Record]) -> None:
         try:
             append(self, job, log, records)
         except BaseException:
             held = self._store.jobs.get(job)
-            if held is not None and log.startswith("edge") and records[0].kind == Kind.DATA:
+            if held is not None and log.group.startswith("edge") and records[0].kind == Kind.DATA:
                 half = replace(records[0], body=b"", digest=0)
                 held.logs.setdefault(log, {}).setdefault(self._writer, []).append(half)
             raise
@@ -226,8 +227,8 @@ def receipts_without_a_read_barrier(patch: Patch) -> None:
     """A gateway lists the parts it happens to see, and completes a table by them."""
     read_barrier = MemoryFabric.read_barrier
 
-    def partial(self: MemoryFabric, job: str | None = None, *logs: str) -> None:
-        read_barrier(self, job, *(log for log in logs if "receipts" not in log))
+    def partial(self: MemoryFabric, job: str | None = None, *logs: Log) -> None:
+        read_barrier(self, job, *(log for log in logs if "receipts" not in log.name))
 
     patch.setattr(MemoryFabric, "read_barrier", partial)
 

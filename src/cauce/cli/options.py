@@ -13,6 +13,7 @@ import typer
 
 from cauce.errors import UnknownName, UsageError
 from cauce.process.limits import cores
+from cauce.process.memory_limit import MemoryBudget
 from cauce.worker.events import SERVICE_ATTEMPTS
 
 if TYPE_CHECKING:
@@ -69,6 +70,14 @@ PowerOption = Annotated[
 ]
 AttemptsOption = Annotated[
     int, typer.Option(help="crashes of workers on one part before the job fails", min=1, metavar="N")
+]
+MemoryOption = Annotated[
+    str,
+    typer.Option(
+        help="memory of all workers together, such as 1GB; a job that needs more takes longer",
+        metavar="SIZE",
+        show_default="three quarters of the machine's",
+    ),
 ]
 SeedOption = Annotated[int, typer.Option(help="seed of the random choices", min=0, metavar="N")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
@@ -134,6 +143,15 @@ MaxRejectsOption = Annotated[
         show_default=False,
     ),
 ]
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option("--schema", help="schema of the tables, as `cauce schema` prints it", metavar="FILE",
+                 show_default="inferred"),
+]  # fmt: skip
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="type of a column, such as orders.paid=decimal; repeatable", metavar="COLUMN=TYPE"),
+]
 DirOption = Annotated[Path, typer.Option("--dir", help="directory of the service: jobs, tokens, logs", metavar="DIR")]
 
 
@@ -186,6 +204,7 @@ class RunOptions:
 
     partitions: PartitionsOption = 0
     workers: WorkersOption = 0
+    memory: MemoryOption = ""
     work: Annotated[
         Path | None, typer.Option(help="directory for temporary files", metavar="DIR", show_default="in --out")
     ] = None
@@ -213,6 +232,10 @@ class RunOptions:
     @property
     def worker_count(self) -> int:
         return self.workers or cores()
+
+    @property
+    def budget(self) -> MemoryBudget:
+        return MemoryBudget.of(self.memory, self.worker_count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +282,7 @@ class ProcessOptions:
         typer.Option("--dataset", help=".py file that declares a dataset of your own; repeatable", metavar="FILE"),
     ] = None
     power_safe: PowerOption = False
+    memory: MemoryOption = ""
     fabric: FabricOption = ""
 
 

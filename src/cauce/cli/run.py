@@ -58,6 +58,7 @@ def run_and_show(
     started = time.monotonic()
     check_out(files.out)
     check_limit(files.max_rejects)
+    _ = options.budget
     format_of(files.format)
     if options.fabric:
         parse(options.fabric)
@@ -86,7 +87,14 @@ def _run(
     folder, lock = _acquire_directories(options.work, files.out, made)
     address = _fabric_address(options.fabric, folder)
     pool = WorkerPool(
-        address, options.worker_count, dataset, options.durability, options.journal, options.attempts, fork=True
+        address,
+        options.worker_count,
+        dataset,
+        options.durability,
+        options.journal,
+        options.attempts,
+        options.budget.collected_bytes,
+        fork=True,
     )
     pool.start()
     # Only after the fork: workers would inherit the listener and print the notice too.
@@ -175,7 +183,7 @@ def _answer(
     from cauce.scan.reject_summary import RejectLimit
 
     chosen, prepared = prepare()
-    settings = RunSettings(pool.size, options.part_bytes or None)
+    settings = RunSettings(pool.size, options.part_bytes or None, options.budget)
     limit = RejectLimit.parse(files.max_rejects)
 
     def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:

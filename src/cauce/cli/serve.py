@@ -123,7 +123,7 @@ def gateway(dir: DirOption, listen: ListenOptions, process: ProcessOptions, iden
     from cauce.service.standalone import ProcessIdentity, gateway_alone
 
     named = ProcessIdentity("gateway", dir, **vars(identity))
-    raise typer.Exit(gateway_alone(named, config_of(listen, process), _print_ready))
+    raise typer.Exit(gateway_alone(named, config_of(listen, process, alone=True), _print_ready))
 
 
 def worker(dir: DirOption, process: WorkerOptions, identity: IdentityOptions) -> None:
@@ -135,7 +135,7 @@ def worker(dir: DirOption, process: WorkerOptions, identity: IdentityOptions) ->
     from cauce.service.standalone import ProcessIdentity, worker_alone
 
     named = ProcessIdentity("worker", dir, **vars(identity))
-    raise typer.Exit(worker_alone(named, config_of(HostOptions(), process, process.attempts)))
+    raise typer.Exit(worker_alone(named, config_of(HostOptions(), process, process.attempts, alone=True)))
 
 
 def doctor(
@@ -161,8 +161,14 @@ def doctor(
     raise typer.Exit(doctor_alone(named, given, listen, timing or []))
 
 
-def config_of(listen: ListenOptions, process: ProcessOptions, attempts: int = SERVICE_ATTEMPTS) -> ServiceConfig:
+def config_of(
+    listen: ListenOptions, process: ProcessOptions, attempts: int = SERVICE_ATTEMPTS, *, alone: bool = False
+) -> ServiceConfig:
+    """`alone`: for a single process, whose `--memory` is that of one worker."""
+    from cauce.process.memory_limit import parse_size
     from cauce.service.entrypoints import ServiceConfig
+
+    memory = parse_size(process.memory) if process.memory else 0
 
     return ServiceConfig(
         listen.host,
@@ -178,6 +184,7 @@ def config_of(listen: ListenOptions, process: ProcessOptions, attempts: int = SE
         fabric=process.fabric,
         lanes=cores(),
         attempts=attempts,
+        memory=memory * cores() if alone else memory,
     )
 
 

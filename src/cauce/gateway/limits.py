@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cauce.job.manifest import MemoryShares
+
 
 @dataclass(frozen=True)
 class ServiceLimits:
@@ -25,8 +27,14 @@ class ServiceLimits:
     held_bytes: int = 256 << 30
     receiving_seconds: float = 600.0
     results_seconds: float = 86_400.0
+    kept_datasets_per_owner: int = 100
+    kept_bytes_per_owner: int = 64 << 30
+    kept_seconds: float = 604_800.0
+    """How long a kept dataset is kept after its last upload, unless its owner chooses another time."""
     references: tuple[Path, ...] = ()
     private: tuple[Path, ...] = ()
     lanes: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Lanes per table of a new job: as many as there are workers."""
     partitions: int = 2
+    memory: MemoryShares = field(default_factory=MemoryShares)
+    """Sizes from which the folds of a new job are split."""

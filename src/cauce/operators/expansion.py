@@ -6,7 +6,7 @@ Lists are copied with their rows, texts are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,21 +103,24 @@ LEFT_ROW = "#left"
 
 
 def residual_join(
-    left: Late, columns: Sequence[str], right: Build, how: How, predicates: Sequence[pl.Expr], slice_cells: int
+    left: Late, columns: Sequence[str], blocks: Iterable[Build], how: How, predicates: Sequence[pl.Expr], cells: int
 ) -> Iterator[Late]:
-    """Joins rows that have equal keys and satisfy predicates on both sides, in slices of bounded size. Rows of the
-    left side without a match come last."""
+    """Joins rows with those of the right side, given in one or several blocks, that have equal keys and satisfy
+    predicates on both sides, in slices of at most so many cells. Rows of the left side without a match come last."""
     numbered = left.beside(pl.DataFrame({LEFT_ROW: np.arange(left.height, dtype=np.int64)}))
-    expansion = expanding_join(numbered, [*columns, LEFT_ROW], right, "inner", slice_cells)
     found = np.zeros(left.height, dtype=np.bool_)
-    for pairs in [join(numbered, right, "inner")] if expansion is None else expansion:
-        kept = pairs.filter(predicates)
-        found[kept.frame([LEFT_ROW]).to_series().to_numpy()] = True
-        if how in ("inner", "left"):
-            yield kept
+    others = pl.DataFrame()
+    for right in blocks:
+        others = right.others.clear()
+        expansion = expanding_join(numbered, [*columns, LEFT_ROW], right, "inner", cells)
+        for pairs in [join(numbered, right, "inner")] if expansion is None else expansion:
+            kept = pairs.filter(predicates)
+            found[kept.frame([LEFT_ROW]).to_series().to_numpy()] = True
+            if how in ("inner", "left"):
+                yield kept
     if how != "inner":
         chosen = np.flatnonzero(found if how == "semi" else ~found).astype(np.int64)
-        yield left.take(chosen, right.others.clear(len(chosen)) if how == "left" else None)
+        yield left.take(chosen, others.clear(len(chosen)) if how == "left" else None)
 
 
 def _surely_small(height: int, right: Build, slice_cells: int) -> bool:

@@ -42,9 +42,17 @@ def _as_text(key: str, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String)
 
 
-def partition_numbers(frame: pl.DataFrame, keys: Sequence[str], partitions: int) -> pl.Series:
+def key_hashes(frame: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
+    """A hash of 64 bits for each row; 0 if its only key is null."""
     digest = key_text(frame, keys).nchash.xxh3_64()  # type: ignore[attr-defined]
-    return frame.select((digest.fill_null(0) % partitions).alias("#partition")).to_series()
+    return frame.select(digest.fill_null(0).alias("#hash")).to_series()
+
+
+def partition_numbers(frame: pl.DataFrame, keys: Sequence[str], partitions: int, divisor: int = 1) -> pl.Series:
+    """The partition of each row: the hash modulo `partitions`, after division by `divisor`. With the number of
+    partitions as the divisor, the rows of one partition are split further."""
+    hashes = key_hashes(frame, keys)
+    return (hashes if divisor == 1 else hashes // divisor) % partitions
 
 
 def split(frame: pl.DataFrame, keys: Sequence[str], partitions: int) -> list[pl.DataFrame]:

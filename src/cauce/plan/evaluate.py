@@ -32,11 +32,17 @@ class Block(Source, Protocol):
     def height(self) -> int: ...
 
 
-class Received:
-    """The complete inputs of a stage, shared by all its steps; join build sides are prepared once."""
+Stream = Callable[[], Iterator[pl.DataFrame]]
+"""The rows of an edge in pieces, from the first one at each call."""
 
-    def __init__(self, frames: Mapping[int, pl.DataFrame]) -> None:
+
+class Received:
+    """The complete inputs of a stage, shared by all its steps; join build sides are prepared once. Those in `streams`
+    are too large for the memory: each of their pieces holds all rows of its groups if the edge defines a merge."""
+
+    def __init__(self, frames: Mapping[int, pl.DataFrame], streams: Mapping[int, Stream] | None = None) -> None:
         self.frames = frames
+        self.streams = streams or {}
         self._builds: dict[tuple[int, tuple[str, ...], bool], Build] = {}
 
     def build(self, edge: int, on: tuple[str, ...], nulls_equal: bool = False) -> Build:
@@ -136,6 +142,10 @@ class Evaluator:
     def received(self, edge: int) -> pl.DataFrame:
         return self._received.frames[edge]
 
+    def streamed(self, edge: int) -> Iterator[pl.DataFrame] | None:
+        stream = self._received.streams.get(edge)
+        return None if stream is None else stream()
+
     def build(self, node: Node, on: tuple[str, ...], nulls_equal: bool = False) -> Build:
         if isinstance(node, Receive):
             return self._received.build(node.edge, on, nulls_equal)
@@ -158,15 +168,27 @@ def run_part(
     return {edge.number: outgoing(edge, evaluator.frame(edge.node), partitions) for edge in stage.sends}
 
 
-def run_fold(stage: Stage, received: Received, partitions: int) -> dict[int, list[pl.DataFrame]]:
-    """Runs any other stage on one complete partition. Returns, for each edge, its frames by partition."""
+def run_fold(stage: Stage, received: Received, partitions: int) -> Iterator[tuple[Edge, list[pl.DataFrame]]]:
+    """Runs any other stage on one complete partition. Returns each edge with its frames by partition, several times if
+    its rows are computed in pieces."""
     evaluator = Evaluator(received)
-    return {edge.number: outgoing(edge, evaluator.frame(edge.node), partitions) for edge in stage.sends}
+    # The pieces of a step that several edges read would be computed for each of them.
+    alone = len(stage.sends) == 1 or bool(received.streams)
+    for edge in stage.sends:
+        if alone and evaluator.expands(edge.node):
+            for rows in evaluator.pieces(edge.node):
+                yield edge, outgoing(edge, edge.node.output(rows), partitions)
+        else:
+            yield edge, outgoing(edge, evaluator.frame(edge.node), partitions)
 
 
 def answer(result: Result, received: Received) -> pl.DataFrame:
     """The rows of a query result, in order, with the declared types."""
-    frame = Evaluator(received).frame(result.node)
+    return shaped(result, Evaluator(received).frame(result.node))
+
+
+def shaped(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the columns and types of an answer."""
     return pl.DataFrame([output.shape(frame[name]).alias(name) for name, output in result.columns.items()])
 
 

@@ -11,12 +11,16 @@ from cauce.errors import JobFailed
 from cauce.fabric.contract import Fabric
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
-from cauce.job.manifest import Manifest
+from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.topology import Topology
 from cauce.plan.physical import Plan
+from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.local_client import Collect, Reorder, Sink, Upload, Watch, create
 from cauce.scan.parts import PART_BYTES, TableFile
+from cauce.worker.job_table import Host
 from cauce.worker.loop import Worker
+from cauce.worker.memory.spill import FileSpill, spill_folder
+from cauce.worker.tasks.limits import Limits
 
 JOB = "local"
 
@@ -27,6 +31,8 @@ class Settings:
     part_bytes: int = PART_BYTES
     work: Path | None = None
     """A directory for the logs; None keeps them in memory."""
+    memory: MemoryBudget | None = None
+    """None: no limit."""
 
 
 class LocalRun:
@@ -43,12 +49,19 @@ class LocalRun:
     ) -> None:
         settings = settings or Settings()
         topology = Topology(plan, settings.threads)
-        manifest = Manifest(JOB, plan.dataset, tuple(plan.results), {}, plan.partitions, settings.threads, plan.digest)
+        memory = settings.memory
+        shares = MemoryShares() if memory is None else MemoryShares(memory.fold_bytes, memory.whole_bytes)
+        queries = tuple(plan.results)
+        manifest = Manifest(
+            JOB, plan.dataset, queries, {}, plan.partitions, settings.threads, plan.digest, memory=shares
+        )
         fabric, workers_fabric = _fabrics(settings.work)
         create(fabric, manifest, topology)
         self._upload = Upload(fabric, JOB, topology, files, settings.part_bytes, reorder, watch)
         self._collect = Collect(fabric, JOB, topology, sink, watch)
-        self._worker = Worker(workers_fabric, plans={JOB: plan})
+        limits = Limits(collected_bytes=0 if memory is None else memory.collected_bytes)
+        host = Host(spill=lambda job, spec, account: FileSpill(_scratch(workers_fabric), spec.name, account.spilled))
+        self._worker = Worker(workers_fabric, limits, {JOB: plan}, host=host)
 
     def run(self) -> None:
         uploading = True
@@ -57,6 +70,10 @@ class LocalRun:
             worked = self._worker.step()
             if not self._collect.step() and not worked and not uploading and not self._collect.complete:
                 raise JobFailed(f"the run makes no progress: {self._collect.waits_for()}")
+
+
+def _scratch(fabric: Fabric) -> Path:
+    return spill_folder(fabric.scratch(JOB), f"{JOB}-{os.getpid()}")
 
 
 def _fabrics(work: Path | None) -> tuple[Fabric, Fabric]:

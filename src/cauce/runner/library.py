@@ -12,6 +12,7 @@ from pathlib import Path
 from cauce.datasets.given import dataset_of, other_processes_can_load
 from cauce.errors import UsageError
 from cauce.plan import Dataset
+from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers
 from cauce.runner.local_client import Watch
 from cauce.runner.run import LITTLE_BYTES, run_for_answers, run_in_this_process
@@ -33,6 +34,7 @@ class Request:
     workers: object
     partitions: object
     max_rejects: int | str | None
+    memory: object
     parameters: Mapping[str, object]
 
 
@@ -46,9 +48,9 @@ def answer(request: Request, watch_for: WatchFor) -> Answers:
     prepared = prepare(dataset, data, queries, parameters, execution.partitions)
     with watch_for(prepared.bytes) as watch:
         if _needs_this_process(dataset, prepared):
-            answers = run_in_this_process(prepared, watch)
+            answers = run_in_this_process(prepared, watch, _memory(request, 1))
         else:
-            answers = run_for_answers(prepared, execution.workers, watch)
+            answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
     if execution.limit is not None:
         execution.limit.check(answers.summary)
     answers.questions.update({query: dataset.queries[query].question for query in answers})
@@ -73,7 +75,7 @@ def answer_sql(request: Request, types: object, schema: object, watch_for: Watch
     dataset = dataset_of_sql(source, parameters)
     prepared = replace(prepare(dataset, data, None, parameters, execution.partitions), sql=source)
     with watch_for(prepared.bytes) as watch:
-        answers = run_for_answers(prepared, execution.workers, watch)
+        answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
     if execution.limit is not None:
         execution.limit.check(answers.summary)
     return answers
@@ -95,16 +97,26 @@ def _types_of(given: object) -> dict[str, str]:
 class _Execution:
     workers: int
     partitions: int
+    memory: MemoryBudget
     limit: RejectLimit | None
 
 
 def _execution(request: Request) -> _Execution:
     cores = os.cpu_count() or 1
+    workers = _number("workers", request.workers, cores, MOST_WORKERS)
     return _Execution(
-        _number("workers", request.workers, cores, MOST_WORKERS),
+        workers,
         _number("partitions", request.partitions, cores, MOST_PARTITIONS),
+        _memory(request, workers),
         RejectLimit.parse(request.max_rejects),
     )
+
+
+def _memory(request: Request, workers: int) -> MemoryBudget:
+    given = request.memory
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | str) or not given):
+        raise UsageError(f'memory must be a size such as "1GB", a number of bytes, or None, not {given!r}')
+    return MemoryBudget.of(given, workers, "memory=")
 
 
 def _needs_this_process(dataset: Dataset, prepared: Prepared) -> bool:

@@ -11,7 +11,7 @@ from typing import Protocol
 import polars as pl
 
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed
-from cauce.fabric.contract import Fabric
+from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.completion import InOrder, Names
 from cauce.job.frames import load_frame
@@ -93,7 +93,10 @@ class Upload:
         reorder: Reorder = lambda parts: parts,
         watch: Watch | None = None,
         guess: bool = False,
+        most_bytes: int | None = None,
     ) -> None:
+        """`most_bytes` is the largest part if `part_bytes` is not given."""
+        self._most_bytes = most_bytes
         self._watch = watch
         self._guess = guess
         self._fabric = fabric
@@ -109,7 +112,7 @@ class Upload:
 
     def parts(self, table: TableSpec) -> Iterator[Part]:
         files = self._files[table.name]
-        part_bytes = self._part_bytes or part_bytes_for(files, self._topology.lanes)
+        part_bytes = self._part_bytes or part_bytes_for(files, self._topology.lanes, self._most_bytes)
         return parts_of(files, table, part_bytes, self._guess)
 
     def _append_all(self, reorder: Reorder) -> Iterator[bool]:
@@ -151,7 +154,7 @@ def check_logs(fabric: Fabric, job: str, topology: Topology) -> None:
                 )
 
 
-def _identities_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, int]], dict[int, int]]:
+def _identities_in(fabric: Fabric, job: str, log: Log) -> tuple[set[tuple[int, int]], dict[int, int]]:
     """The identities of all data records of a log, and the count that each producer closed it with."""
     names: set[tuple[int, int]] = set()
     ends: dict[int, int] = {}
@@ -168,7 +171,7 @@ def _identities_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, i
 class _OrderedReader:
     """Reads one log and delivers its records in the order of their numbers."""
 
-    def __init__(self, log: str, names: Names, out: Callable[[Record], None]) -> None:
+    def __init__(self, log: Log, names: Names, out: Callable[[Record], None]) -> None:
         self.names = names
         self._reader = LogReader(log, _READ_BYTES)
         self._order: InOrder[Record] = InOrder()

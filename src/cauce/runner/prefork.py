@@ -156,7 +156,7 @@ def make_ready() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    fabric, workers, durability, journal, attempts, parent, dataset = arguments
+    fabric, workers, durability, journal, attempts, collected_bytes, parent, dataset = arguments
     setproctitle(f"cauce prefork server {shown(fabric)}")
     # Before the workers open their fabrics: the limit decides how many files these keep open.
     raise_file_limit()
@@ -164,7 +164,12 @@ def main(arguments: Sequence[str]) -> int:
     keep_memory()
     make_ready()
     die_with_parent(int(parent))
-    limits = Limits(journal=journal == "journal", lethal_attempts=int(attempts), life=f"{os.getpid()}-{time.time_ns()}")
+    limits = Limits(
+        journal=journal == "journal",
+        lethal_attempts=int(attempts),
+        life=f"{os.getpid()}-{time.time_ns()}",
+        collected_bytes=int(collected_bytes),
+    )
     return PreforkServer(fabric, int(workers), "power" if durability == "power" else "process", limits, dataset).run()
 
 

@@ -15,14 +15,16 @@ from pathlib import Path
 
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed
 from cauce.fabric.factory import open_fabric
-from cauce.job.manifest import Manifest
+from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.topology import Topology
+from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers
 from cauce.runner.in_process import Settings
 from cauce.runner.local_client import Collect, Sink, Upload, Watch, check_logs, create
 from cauce.runner.sinks import Memory, Prepared, Silent, run_in_memory
 from cauce.runner.work_dir import WorkFolder
 from cauce.runner.worker_pool import WorkerPool
+from cauce.scan.parts import TableFile
 from cauce.scan.reader import cuts_hold, part_bytes_for
 
 LITTLE_BYTES = 32 << 20
@@ -37,6 +39,8 @@ STILL_S = 30.0
 class RunSettings:
     workers: int
     part_bytes: int | None = None
+    memory: MemoryBudget | None = None
+    """Of each worker; None: no limit."""
     guess: bool = True
     """Whether parts are cut at guessed record boundaries. A wrong guess raises ``CutWrongly``."""
 
@@ -44,6 +48,7 @@ class RunSettings:
 def job_name(prepared: Prepared, settings: RunSettings) -> str:
     """Deterministic for the same queries on the same files, so that a run can be resumed."""
     parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers), str(settings.guess)]
+    parts.append(str(shares_of(settings.memory)))
     for table, files in sorted(prepared.files.items()):
         for file in files:
             changed = os.stat(file.path).st_mtime_ns
@@ -75,13 +80,17 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         settings.workers,
         prepared.plan.digest,
         settings.workers,
+        memory=shares_of(settings.memory),
         sql=prepared.sql,
     )
     for other in fabric.jobs():
         if other != job:
             fabric.delete_job(other)
     create(fabric, manifest, topology)
-    upload = Upload(fabric, job, topology, prepared.files, settings.part_bytes, watch=watch, guess=settings.guess)
+    most = settings.memory.part_bytes if settings.memory is not None else None
+    upload = Upload(
+        fabric, job, topology, prepared.files, settings.part_bytes, watch=watch, guess=settings.guess, most_bytes=most
+    )
     collect = Collect(fabric, job, topology, sink, watch)
     try:
         _drive(upload, collect, pool, watch, lambda: check_logs(fabric, job, topology))
@@ -99,22 +108,35 @@ def _cuts_hold(prepared: Prepared, settings: RunSettings) -> bool:
     """Whether all parts were cut at record boundaries, so that a failure is due to the data."""
     for table in prepared.plan.tables:
         files = prepared.files[table.name]
-        if not cuts_hold(files, table, settings.part_bytes or part_bytes_for(files, settings.workers)):
+        if not cuts_hold(files, table, settings.part_bytes or _usual_part_bytes(files, settings)):
             return False
     return True
 
 
-def run_for_answers(prepared: Prepared, workers: int, watch: Watch | None = None) -> Answers:
+def _usual_part_bytes(files: list[TableFile], settings: RunSettings) -> int:
+    most = settings.memory.part_bytes if settings.memory is not None else None
+    return part_bytes_for(files, settings.workers, most)
+
+
+def shares_of(memory: MemoryBudget | None) -> MemoryShares:
+    """The part of a budget that is stored with a job."""
+    return MemoryShares() if memory is None else MemoryShares(memory.fold_bytes, memory.whole_bytes)
+
+
+def run_for_answers(
+    prepared: Prepared, workers: int, watch: Watch | None = None, memory: MemoryBudget | None = None
+) -> Answers:
     """Returns the answers as frames. Small inputs run in this process, others with workers in a temporary folder."""
     watch = watch or Silent()
     if sum(prepared.bytes.values()) < LITTLE_BYTES:
-        return run_in_memory(prepared, watch=watch)
+        return run_in_memory(prepared, Settings(memory=memory), watch)
     with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
         work = WorkFolder(Path(folder))
-        pool = WorkerPool(f"files:{work.path}", workers, prepared.source)
+        collected = memory.collected_bytes if memory is not None else 0
+        pool = WorkerPool(f"files:{work.path}", workers, prepared.source, collected_bytes=collected)
         try:
             pool.start()
-            settings = RunSettings(workers)
+            settings = RunSettings(workers, memory=memory)
             try:
                 sink = Memory()
                 run_with_workers(prepared, pool, sink, watch, settings)
@@ -127,10 +149,10 @@ def run_for_answers(prepared: Prepared, workers: int, watch: Watch | None = None
     return sink.answers(prepared.plan)
 
 
-def run_in_this_process(prepared: Prepared, watch: Watch) -> Answers:
+def run_in_this_process(prepared: Prepared, watch: Watch, memory: MemoryBudget | None = None) -> Answers:
     """Runs without worker processes, for a plan that they cannot build. Logs are in files, to bound memory."""
     with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
-        return run_in_memory(prepared, Settings(work=Path(folder)), watch)
+        return run_in_memory(prepared, Settings(work=Path(folder), memory=memory), watch)
 
 
 def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, check: Callable[[], None]) -> None:

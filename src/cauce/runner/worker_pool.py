@@ -36,6 +36,8 @@ class WorkerPool:
     durability: Durability = "process"
     journal: bool = True
     attempts: int = 3
+    collected_bytes: int = 0
+    """The most that the folds of a worker hold together; 0: no limit."""
     pids: dict[int, int] = field(default_factory=dict)
     restarts: int = 0
     events: list[Event] = field(default_factory=list)
@@ -48,7 +50,8 @@ class WorkerPool:
     def start(self) -> None:
         journal = "journal" if self.journal else "no-journal"
         parent = str(os.getpid())
-        arguments = [str(self.size), self.durability, journal, str(self.attempts), parent, self.dataset]
+        arguments = [str(self.size), self.durability, journal, str(self.attempts), str(self.collected_bytes)]
+        arguments += [parent, self.dataset]
         if self.fork and may_fork():
             # Only once, before this process has started its own work.
             self.fork = False

@@ -16,11 +16,12 @@ MOST_PART_BYTES = 64 * 2**20
 PARTS_A_WORKER = 8
 
 
-def part_bytes_for(files: list[TableFile], workers: int) -> int:
+def part_bytes_for(files: list[TableFile], workers: int, most_bytes: int | None = None) -> int:
     """The part size for a table: large enough to amortise the cost per part, small enough that every worker gets
-    several parts and a crash loses little work."""
+    several parts and a crash loses little work, and at most `most_bytes`."""
     total = sum(file.bytes for file in files)
-    return min(max(total // (workers * PARTS_A_WORKER), PART_BYTES), MOST_PART_BYTES)
+    wanted = min(max(total // (workers * PARTS_A_WORKER), PART_BYTES), MOST_PART_BYTES)
+    return wanted if most_bytes is None else min(wanted, most_bytes)
 
 
 def parts_of(

@@ -18,6 +18,7 @@ from cauce.doctor.model.names import Role
 from cauce.errors import UsageError
 from cauce.fabric.contract import Durability
 from cauce.process.limits import one_thread_each
+from cauce.process.memory_limit import MemoryBudget
 from cauce.process.private_files import UMASK, claim, remove_claimed
 from cauce.worker.events import EXIT_OLD, SERVICE_ATTEMPTS
 
@@ -50,6 +51,8 @@ class ServiceConfig(msgspec.Struct, frozen=True):
     fabric: str = ""
     lanes: int = 1
     attempts: int = SERVICE_ATTEMPTS
+    memory: int = 0
+    """Of all workers of this host together, in bytes; 0: three quarters of the machine's."""
     life: str = ""
     boxes: ContainerSettings | None = None
     """Set if workers and gateways run in containers."""
@@ -63,6 +66,10 @@ class ServiceConfig(msgspec.Struct, frozen=True):
     def address(self, folder: Path) -> str:
         """The address of the fabric. Default: files in the service directory."""
         return self.fabric or f"files:{folder.resolve()}"
+
+    @property
+    def budget(self) -> MemoryBudget:
+        return MemoryBudget.of(self.memory, max(self.lanes, 1))
 
     def place(self) -> Place:
         from cauce.gateway.process import Place
@@ -146,7 +153,9 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
     log_wrong_settings("worker")
     cluster = home.cluster()
     given = service_config(cluster)
-    limits = Limits(lethal_attempts=given.attempts, life=given.life or None)
+    limits = Limits(
+        lethal_attempts=given.attempts, life=given.life or None, collected_bytes=given.budget.collected_bytes
+    )
     fabric = open_fabric(cluster.fabric, cluster.durability)
     own = generation_name(entry.name, entry.generation)
     # Doctors record exits only of processes that they started.

@@ -33,7 +33,7 @@ def checked(given: ServiceConfig, folder: Path, *, shared: bool = False) -> Serv
         _check_allowed(Path(each), [folder.resolve(), *([root] if root is not None else [])])
     Registry(given.datasets).check()
     # Without the built-in ones: planning them would start Polars threads, and forks would deadlock on their locks.
-    for info in catalogue(Registry(given.datasets, built_in=())).datasets:
+    for info in catalogue(Registry(given.datasets, built_in=())):
         if info.error:
             warn(f"dataset {info.name} cannot be used and is listed as unavailable: {info.error}")
     with replace(place, shared=shared).bind() as bound:
@@ -69,6 +69,7 @@ def _check_allowed(path: Path, own: list[Path]) -> None:
 def gateway_settings(given: ServiceConfig, folder: Path) -> GatewaySettings:
     from cauce.gateway.limits import ServiceLimits
     from cauce.gateway.settings import GatewaySettings
+    from cauce.job.manifest import MemoryShares
 
     lanes = max(given.lanes, 1)
     settings = GatewaySettings(
@@ -80,6 +81,7 @@ def gateway_settings(given: ServiceConfig, folder: Path) -> GatewaySettings:
             private=_private(given, folder.resolve()),
             lanes=lanes,
             partitions=lanes,
+            memory=MemoryShares(given.budget.fold_bytes, given.budget.whole_bytes),
         ),
         tuple(map(Path, given.datasets)),
         "power" if given.power_safe else "process",

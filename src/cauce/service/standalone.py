@@ -137,7 +137,7 @@ def worker_alone(identity: ProcessIdentity, given: ServiceConfig) -> int:
     log_wrong_settings("worker")
     fabric = open_fabric(given.address(identity.folder), given.durability)
     name = identity.name or name_of("worker", 1, identity.host)
-    limits = Limits(lethal_attempts=given.attempts)
+    limits = Limits(lethal_attempts=given.attempts, collected_bytes=given.budget.collected_bytes)
 
     def run() -> int:
         sender = identity.heartbeat_sender(given)

@@ -23,10 +23,12 @@ from cauce.errors import (
 from cauce.fabric.contract import Fabric
 from cauce.fabric.records import CLIENT
 from cauce.job.job_log import JobLog, MissingDataset, Witness
-from cauce.job.manifest import load_manifest
+from cauce.job.manifest import Manifest, load_manifest
 from cauce.job.outcome import Outcome
-from cauce.job.topology import JOB_LOG, Topology
+from cauce.job.topology import JOB_LOG, TaskSpec, Topology
 from cauce.plan.physical import Plan
+from cauce.worker.memory.account import MemoryAccount
+from cauce.worker.memory.spill import MemorySpill, Spill
 from cauce.worker.open_job import HeldTask, OpenJob
 from cauce.worker.set_aside import SetAside, is_transient
 from cauce.worker.stats import Stats
@@ -52,6 +54,8 @@ class Host:
     witness: Witness | None = None
     on_set_aside: Callable[[SetAside], None] = lambda aside: None
     clock: Callable[[], float] | None = None
+    spill: Callable[[str, TaskSpec, MemoryAccount], Spill] = lambda job, spec, account: MemorySpill()
+    """Makes the temporary files of a task of a job."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class JobTable:
     jobs of owners in `suspended` do not change."""
 
     def __init__(
-        self, setup: Setup, make_context: Callable[[str, Topology, JobLog], JobContext], suspended: Container[str]
+        self, setup: Setup, make_context: Callable[[Manifest, Topology, JobLog], JobContext], suspended: Container[str]
     ) -> None:
         self._fabric = setup.fabric
         self._limits = setup.limits
@@ -150,9 +154,11 @@ class JobTable:
             self._over.add(name)
             return
         try:
-            topology = Topology(self._plans.get(name) or manifest.plan(self._host.datasets), manifest.lanes)
+            plan = self._plans.get(name) or manifest.plan(self._host.datasets)
+            topology = Topology(plan, manifest.lanes, manifest.on)
         except DatasetMissing:
-            self._fabric.append(name, JOB_LOG, [MissingDataset(manifest.dataset).dump(_NO_DATASET)])
+            lacking = manifest.sql.declared if manifest.sql is not None else manifest.dataset
+            self._fabric.append(name, JOB_LOG, [MissingDataset(lacking).dump(_NO_DATASET)])
             self._without_dataset[name] = self._host.datasets.state
             return
         except OF_ONE_JOB as problem:
@@ -162,7 +168,7 @@ class JobTable:
             self._end(name, _NO_TASK, problem if isinstance(problem, CauceError) else failure)
             self._over.add(name)
             return
-        self.jobs[name] = OpenJob(manifest, self._make_context(name, topology, log))
+        self.jobs[name] = OpenJob(manifest, self._make_context(manifest, topology, log))
 
     @contextmanager
     def confined(self, name: str) -> Iterator[None]:

@@ -14,16 +14,18 @@ import numpy.typing as npt
 from cauce.errors import CauceError, FabricFull, FabricLost, JobGone
 from cauce.fabric.contract import Fabric
 from cauce.job.job_log import JobLog
+from cauce.job.manifest import Manifest
 from cauce.job.topology import FOLDS, SOURCES, Topology
 from cauce.plan.physical import Plan
 from cauce.worker.events import NO_WORK, Assignment
 from cauce.worker.job_table import OF_ONE_JOB, Host, JobTable, Setup
 from cauce.worker.leases import Leases
+from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.open_job import HeldTask, OpenJob
 from cauce.worker.stats import Stats
 from cauce.worker.stepper import Stepper
 from cauce.worker.tasks.activity import Activity, attempt
-from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.job_context import Budget, JobContext
 from cauce.worker.tasks.limits import Limits
 from cauce.worker.tasks.task import Step, Task
 from cauce.worker.turns import Turns
@@ -52,7 +54,10 @@ class Worker:
         host = host or Host()
         setup = Setup(fabric, limits or Limits(), plans or {}, stats, host)
         self._fabric = fabric
+        self._host = host
         self._limits = setup.limits
+        self.account = MemoryAccount(setup.limits.collected_bytes)
+        """The memory that its tasks hold."""
         self._stats = stats
         self._activity = Activity(self._wait_until_alone)
         self._clock = host.clock
@@ -74,8 +79,12 @@ class Worker:
         self._moved_owners: set[str] = set()
         """Owners whose tasks found work in this round."""
 
-    def _make_context(self, job: str, topology: Topology, log: JobLog) -> JobContext:
-        return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity)
+    def _make_context(self, manifest: Manifest, topology: Topology, log: JobLog) -> JobContext:
+        job, shares, account = manifest.job, manifest.memory, self.account
+        budget = Budget(
+            shares.fold_bytes, shares.whole_bytes, account, lambda spec: self._host.spill(job, spec, account)
+        )
+        return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity, budget)
 
     @property
     def taken(self) -> int:

@@ -20,6 +20,7 @@ from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, FabricFull
 from cauce.fabric.contract import Fabric
 from cauce.job.job_log import Witness
+from cauce.job.topology import TaskSpec
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import WORKER, raise_oom_score
 from cauce.process.progress import listen
@@ -28,6 +29,8 @@ from cauce.worker.crash_causes import HostWitness
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
 from cauce.worker.job_table import Host
 from cauce.worker.loop import Worker
+from cauce.worker.memory.account import MemoryAccount
+from cauce.worker.memory.spill import FileSpill, spill_folder
 from cauce.worker.set_aside import SetAside
 from cauce.worker.stats import Stats
 from cauce.worker.tasks.limits import Limits
@@ -106,7 +109,11 @@ def work(
     with_stats = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
     stats = Stats(fabric, traces=traces) if with_stats else None
     log_set_aside = _SetAsideLog(name, as_json=heartbeat_sender is not None)
-    host = Host(datasets or Registry(), witness or HostWitness(), log_set_aside, time.monotonic)
+
+    def spill(job: str, spec: TaskSpec, account: MemoryAccount) -> FileSpill:
+        return FileSpill(spill_folder(fabric.scratch(job), job), spec.name, account.spilled)
+
+    host = Host(datasets or Registry(), witness or HostWitness(), log_set_aside, time.monotonic, spill)
     worker = Worker(fabric, limits, None, stats, host)
     heartbeat = _Heartbeat(worker, heartbeat_sender)
     listen(heartbeat.tick)

@@ -19,7 +19,7 @@ import polars as pl
 from cauce.errors import CauceError, FabricFull, FabricLost
 from cauce.fabric.memory import Faults, MemoryFabric, NoFaults, Store
 from cauce.fabric.records import Record
-from cauce.job.manifest import Manifest
+from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.result_formats import csv_text
 from cauce.job.topology import Topology
 from cauce.lab.chaos.simulated_jobs import JOBS, simulated_dataset, sql_of
@@ -187,7 +187,9 @@ class Answers:
 class UploadParts:
     """Appends the parts of a case, in random order and with duplicates."""
 
-    def __init__(self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random) -> None:
+    def __init__(
+        self, fabric: MemoryFabric, chosen: Case, topology: Topology, rng: random.Random, fold_bytes: int = 0
+    ) -> None:
         def mixed(parts: Iterator[Part]) -> list[Part]:
             listed = list(parts)
             rng.shuffle(listed)
@@ -197,7 +199,7 @@ class UploadParts:
         self._fabric = fabric
         self._topology = topology
         self._upload = _CaseUpload(fabric, chosen, topology, mixed)
-        self._manifest = manifest_of(chosen, topology)
+        self._manifest = manifest_of(chosen, topology, fold_bytes)
 
     def step(self) -> bool:
         if not self._created:
@@ -222,11 +224,19 @@ class _CaseUpload(Upload):
         return iter(self._chosen.parts[table.name])
 
 
-def manifest_of(chosen: Case, topology: Topology) -> Manifest:
+def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manifest:
     return Manifest(
-        JOB, chosen.dataset, chosen.queries, {}, chosen.plan.partitions, topology.lanes, chosen.plan.digest, 2,
+        JOB,
+        chosen.dataset,
+        chosen.queries,
+        {},
+        chosen.plan.partitions,
+        topology.lanes,
+        chosen.plan.digest,
+        2,
         sql=sql_of(chosen.dataset),
-    )  # fmt: skip
+        memory=MemoryShares(fold_bytes, 1 << 30 if fold_bytes else 0),
+    )
 
 
 @lru_cache(maxsize=512)
@@ -240,8 +250,8 @@ def expected(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: in
     return answers
 
 
-def simulate(seed: int, chances: Chances | None = None) -> ScheduleResult:
-    """One schedule. The same seed gives the same run, to the last fault."""
+def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> ScheduleResult:
+    """One schedule. The same seed gives the same run, to the last fault. With few `fold_bytes`, every fold splits."""
     rng = random.Random(seed)
     dataset, queries = JOBS[seed % len(JOBS)]
     world_seed = rng.randrange(WORLDS)
@@ -250,7 +260,9 @@ def simulate(seed: int, chances: Chances | None = None) -> ScheduleResult:
     outcome = ScheduleResult(seed, f"{named(dataset, queries)}, {workers} workers, {lanes} lanes, {pieces} parts")
     wanted = expected(dataset, queries, world_seed, pieces)
     chosen = case(dataset, queries, world_seed, pieces)
-    answers, outcome.problem, outcome.turns = _play(chosen, rng, chances or Chances(), outcome.faults, workers, lanes)
+    answers, outcome.problem, outcome.turns = _play(
+        chosen, rng, chances or Chances(), outcome.faults, workers, lanes, fold_bytes=fold_bytes
+    )
     if not outcome.problem and answers != wanted:
         wrong = [name for name, text in wanted.items() if answers[name] != text]
         outcome.problem = f"wrong answers: {', '.join(wrong)}"
@@ -261,14 +273,16 @@ def named(dataset: str, queries: tuple[str, ...]) -> str:
     return f"{dataset}.{'+'.join(queries)}"
 
 
-def simulate_crash_at(dataset: str, queries: tuple[str, ...], number: int) -> tuple[ScheduleResult, str]:
+def simulate_crash_at(
+    dataset: str, queries: tuple[str, ...], number: int, fold_bytes: int = 0
+) -> tuple[ScheduleResult, str]:
     """A schedule with one fault: the process that runs the durable step of this number crashes there. Also returns
     that step; an empty text if the run has fewer steps."""
     chosen = case(dataset, queries, 0, 2)
     faults = CrashAt(number)
     outcome = ScheduleResult(number, named(dataset, queries))
     answers, outcome.problem, outcome.turns = _play(
-        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults
+        chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults, fold_bytes
     )
     if not outcome.problem and answers != expected(dataset, queries, 0, 2):
         outcome.problem = "wrong answers"
@@ -304,6 +318,7 @@ def _play(
     workers: int,
     lanes: int,
     faults: Faults | None = None,
+    fold_bytes: int = 0,
 ) -> tuple[dict[str, str], str, int]:
     """Runs the processes turn by turn until the answers are complete or a problem is found. `faults` replaces the
     random ones."""
@@ -317,7 +332,7 @@ def _play(
         answers.begin()
         return Collect(fabric, JOB, topology, answers)
 
-    client = Process("client", lambda fabric: UploadParts(fabric, chosen, topology, rng))
+    client = Process("client", lambda fabric: UploadParts(fabric, chosen, topology, rng, fold_bytes))
     collector = Process("reader", reader)
     worker_processes = [
         Process(f"worker {number}", lambda fabric: Worker(fabric, limits, {JOB: chosen.plan}))

@@ -17,6 +17,7 @@ from typing import Literal
 from cauce.errors import CauceError
 from cauce.fabric.memory import Store
 from cauce.gateway.validation.names import fabric_name
+from cauce.job.topology import Topology
 from cauce.lab.chaos.simulate import (
     PIECES,
     WORLDS,
@@ -31,6 +32,7 @@ from cauce.lab.chaos.simulated_client import Script, SimulatedClient
 from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.lab.chaos.simulated_service import (
     JOB,
+    LIMITS,
     MOST_TURNS,
     OWNER,
     SimulatedService,
@@ -79,7 +81,7 @@ def simulate_rivals(seed: int) -> ScheduleResult:
         outcome.turns = _run(service, _interleaved(sent, rng))
         if all(rival.acknowledged for rival in rivals):
             raise Violation("two contents of one part were acknowledged")
-        _check_lanes(service.store)
+        _check_lanes(service.store, Topology(chosen.plan, LIMITS.lanes))
     except CauceError as problem:
         outcome.problem = f"{type(problem).__name__}: {problem}"
     finally:
@@ -102,10 +104,11 @@ def _interleaved(scripts: Sequence[Script[None]], rng: random.Random) -> Script[
             left.remove(script)
 
 
-def _check_lanes(store: Store) -> None:
-    for log, writers in store.jobs[fabric_name(OWNER, JOB)].logs.items():
+def _check_lanes(store: Store, topology: Topology) -> None:
+    logs = store.jobs[fabric_name(OWNER, JOB)].logs
+    for log in topology.raw_logs():
         digests: dict[int, set[int]] = {}
-        for each in (record for records in writers.values() for record in records if log.startswith("raw-")):
+        for each in (record for records in logs.get(log, {}).values() for record in records):
             digests.setdefault(each.seq, set()).add(each.digest)
         if any(len(found) > 1 for found in digests.values()):
             raise Violation(f"{log} holds two contents of one part")

@@ -13,7 +13,7 @@ comparing keys finds equal sub-plans. Each kind answers all questions about itse
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -26,6 +26,11 @@ from cauce.operators.order import POSITION
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Planner
 from cauce.plan.schema import Schema
 from cauce.scan.tables import TableSpec
+
+
+class Gathers(Exception):
+    """A step needs all its rows in memory; the message describes it."""
+
 
 Exprs = tuple[pl.Expr, ...]
 Wanted = frozenset[str]
@@ -145,6 +150,13 @@ class Node:
     def pieces(self, evaluation: Evaluation) -> Iterator[Late]:
         """Its rows in slices of bounded size. Called only if it expands."""
         raise NotImplementedError(f"{type(self).__name__} does not expand")
+
+    def streams(self, edges: Collection[int]) -> bool:
+        """Whether its rows come in pieces if the inputs from these edges do. A step that merges the pieces of its input
+        has few rows. Raises `Gathers` if it needs all rows of such an input at once."""
+        if any(child.streams(edges) for child in self.inputs):
+            raise Gathers(self.describe())
+        return False
 
     def identity(self, evaluation: Evaluation) -> tuple[str | int, ...]:
         """Nodes of a stage with equal identities have the same rows."""
@@ -266,6 +278,12 @@ class Narrow(Node):
         for rows in evaluation.pieces(self.inputs[0]):
             yield self.apply(evaluation, rows)
 
+    def streams(self, edges: Collection[int]) -> bool:
+        first, *others = self.inputs
+        if any(child.streams(edges) for child in others):
+            raise Gathers(self.describe())
+        return first.streams(edges)
+
 
 class Expanding(Narrow):
     """Mixin of narrow steps whose output may be far larger than their input."""
@@ -284,8 +302,22 @@ class Expanding(Narrow):
             yield from [self.apply(evaluation, rows)] if expansion is None else expansion
 
 
+class Merging(Node):
+    """Mixin of steps that merge the pieces of their input."""
+
+    def streams(self, edges: Collection[int]) -> bool:
+        for child in self.inputs:
+            child.streams(edges)
+        return False
+
+
 class Mergeable(Node):
     """Mixin of steps whose inputs may be combined while they arrive over an edge."""
+
+    @property
+    def may_shrink(self) -> bool:
+        """Whether combined rows may become fewer when more rows are added."""
+        return False
 
     def condense(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Received rows combined into fewer equivalent ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -76,6 +76,10 @@ class Concat(Node):
 
     def expands(self, evaluation: Evaluation) -> bool:
         return any(evaluation.expands(side) for side in self.inputs)
+
+    def streams(self, edges: Collection[int]) -> bool:
+        found = [side.streams(edges) for side in self.inputs]
+        return any(found)
 
     def pieces(self, evaluation: Evaluation) -> Iterator[Late]:
         sides = [(piece.frame(self.names) for piece in evaluation.pieces(side)) for side in self.inputs]

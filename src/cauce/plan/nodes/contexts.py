@@ -109,3 +109,6 @@ class Evaluation(Protocol):
 
     def received(self, edge: int) -> pl.DataFrame:
         """The complete input from an edge."""
+
+    def streamed(self, edge: int) -> Iterator[pl.DataFrame] | None:
+        """The input from an edge in pieces, if it is too large for the memory."""

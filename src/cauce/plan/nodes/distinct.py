@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from cauce.operators.late import Late
-from cauce.plan.nodes.base import Chosen
+from cauce.plan.nodes.base import Chosen, Merging
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Planner
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct(Chosen):
+class Distinct(Chosen, Merging):
     """Reduces the rows to send; duplicates across batches remain. Only the planner creates it."""
 
     def place(self, planner: Planner) -> PlacedNode:

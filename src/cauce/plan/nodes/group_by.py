@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from cauce.operators.aggregates import ALL, Aggregate, final, merge, partial
 from cauce.operators.aggregates.base import UNKNOWN
 from cauce.operators.late import Late
 from cauce.plan.checks.keys import check_keys
-from cauce.plan.nodes.base import Mergeable, Node, Unary, Wanted, refuse_position
+from cauce.plan.nodes.base import Mergeable, Merging, Node, Unary, Wanted, refuse_position
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
 from cauce.plan.schema import Schema, type_name
 
@@ -100,7 +100,7 @@ class GroupBy(Grouping):
 
 
 @dataclass(frozen=True, eq=False)
-class Partial(Grouping):
+class Partial(Grouping, Merging):
     """Partial aggregation of one batch. Only the planner creates it."""
 
     def rows(self, evaluation: Evaluation) -> Late:
@@ -127,7 +127,20 @@ class Final(Grouping, Mergeable):
     """Final aggregate values, computed from merged partials. Only the planner creates it."""
 
     def rows(self, evaluation: Evaluation) -> Late:
-        return Late(final(evaluation.rows(self.child).everything(), self.keys, self.aggregates))
+        return self._final(evaluation.rows(self.child))
+
+    def _final(self, states: Late) -> Late:
+        return Late(final(states.everything(), self.keys, self.aggregates))
+
+    def streams(self, edges: Collection[int]) -> bool:
+        return self.child.streams(edges)
+
+    def expands(self, evaluation: Evaluation) -> bool:
+        return evaluation.expands(self.child)
+
+    def pieces(self, evaluation: Evaluation) -> Iterator[Late]:
+        # A piece of an edge with a merge holds all states of its groups.
+        return map(self._final, evaluation.pieces(self.child))
 
     def condense(self, frame: pl.DataFrame) -> pl.DataFrame:
         return merge(frame, self.keys, self.aggregates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -79,6 +80,16 @@ class Receive(Node):
     def rows(self, evaluation: Evaluation) -> Late:
         return Late(evaluation.received(self.edge))
 
+    def streams(self, edges: Collection[int]) -> bool:
+        return self.edge in edges
+
+    def expands(self, evaluation: Evaluation) -> bool:
+        return evaluation.streamed(self.edge) is not None
+
+    def pieces(self, evaluation: Evaluation) -> Iterator[Late]:
+        for frame in evaluation.streamed(self.edge) or ():
+            yield Late(frame)
+
     def describe_side(self) -> str:
         return f"e{self.edge}"
 
@@ -126,3 +137,11 @@ class Values(Node):
 
     def describe(self) -> str:
         return f"{len(self.tuples)} constant row{'s' * (len(self.tuples) != 1)}"
+
+
+def received_by(node: Node) -> Iterator[Receive]:
+    """The inputs from edges that a node reads."""
+    if isinstance(node, Receive):
+        yield node
+    for child in node.inputs:
+        yield from received_by(child)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -19,6 +19,7 @@ from cauce.plan.checks.keys import check_conditions, check_keys
 from cauce.plan.nodes.base import Beside, Expanding, Exprs, Node, Wanted, columns_of
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
 from cauce.plan.nodes.distinct import Distinct
+from cauce.plan.nodes.inputs import received_by
 from cauce.plan.nodes.project import Select
 from cauce.plan.schema import Schema, in_short, roots, type_name
 
@@ -107,17 +108,31 @@ class Join(Beside, Expanding):
         columns = columns_of(self.left, rows)
         return expanding_join(rows, columns, self._build(evaluation), self.how, evaluation.slice_cells)
 
+    def streams(self, edges: Collection[int]) -> bool:
+        found = [side.streams(edges) for side in self.inputs]
+        return any(found)
+
     def expands(self, evaluation: Evaluation) -> bool:
-        return bool(self.predicates) or super().expands(evaluation)
+        return bool(self.predicates) or self._in_blocks(evaluation) or super().expands(evaluation)
+
+    def _in_blocks(self, evaluation: Evaluation) -> bool:
+        """Whether the right side is too large for the memory."""
+        received = [node for node in received_by(self.right) if evaluation.streamed(node.edge) is not None]
+        return bool(received) and self.right.streams([node.edge for node in received])
 
     def pieces(self, evaluation: Evaluation) -> Iterator[Late]:
-        if not self.predicates:
+        in_blocks = self._in_blocks(evaluation)
+        if not self.predicates and not in_blocks:
             yield from super().pieces(evaluation)
             return
-        build = self._build(evaluation)
         for rows in evaluation.pieces(self.left):
             columns = columns_of(self.left, rows)
-            yield from residual_join(rows, columns, build, self.how, self.predicates, evaluation.slice_cells)
+            builds = self._blocks(evaluation) if in_blocks else iter([self._build(evaluation)])
+            yield from residual_join(rows, columns, builds, self.how, self.predicates, evaluation.slice_cells)
+
+    def _blocks(self, evaluation: Evaluation) -> Iterator[Build]:
+        for block in evaluation.pieces(self.right):
+            yield Build(self.right.output(block), self.on, self.nulls_equal)
 
     def describe(self) -> str:
         further = "".join(f" and {in_short(each)}" for each in self.predicates)

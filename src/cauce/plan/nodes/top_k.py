@@ -10,12 +10,12 @@ from cauce.operators.late import Late
 from cauce.operators.order import SortKey
 from cauce.operators.top_k import Ties, top_k
 from cauce.plan.checks.keys import check_keys, check_order
-from cauce.plan.nodes.base import Mergeable, Node, SameColumns, Wanted, columns_of, columns_with_position
+from cauce.plan.nodes.base import Mergeable, Merging, Node, SameColumns, Wanted, columns_of, columns_with_position
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner, Spread
 
 
 @dataclass(frozen=True, eq=False)
-class TopK(SameColumns, Mergeable):
+class TopK(SameColumns, Mergeable, Merging):
     """Cuts before and after the rows move."""
 
     k: int
@@ -60,6 +60,11 @@ class TopK(SameColumns, Mergeable):
     def identity(self, evaluation: Evaluation) -> tuple[str | int, ...]:
         # A top-k outputs all columns of its rows and breaks ties by them.
         return (*self.names, *super().identity(evaluation))
+
+    @property
+    def may_shrink(self) -> bool:
+        # A better row drops all that tie.
+        return self.ties == "all"
 
     def condense(self, frame: pl.DataFrame) -> pl.DataFrame:
         return top_k(frame, self.k, self.by, self.per, self.ties, nulls=self.nulls)

@@ -5,67 +5,138 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
-from cauce.fabric.records import Kind, record
-from cauce.job.frames import frame_record
+from cauce.job.topology import TaskSpec
 from cauce.plan.evaluate import answer, run_fold
-from cauce.plan.physical import Edge
-from cauce.process.progress import tick
+from cauce.worker.edge_input import Intake
 from cauce.worker.journal import JournalState
+from cauce.worker.memory.spill import Spill
+from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.outputs import FoldOutput, PageOutput
+from cauce.worker.tasks.sorted_answer import send_sorted
+from cauce.worker.tasks.split_fold import NotVisible, Progress, SplitFold, whole_input
 from cauce.worker.tasks.task import Step, Task
 
 FOLD_SEQ = 0
 """Sequence number in the journal of a fold: all its work is one unit."""
 
+_PROGRESS = -1
+"""The key of the progress of a split fold in its snapshots. Others are the numbers of edges."""
+
+_SNAPSHOT_BYTES = 768 << 20
+"""The state of a larger fold is not stored: a record holds at most 1 GiB."""
+
 
 class FoldTask(Task):
-    """A partition of a later stage: merges its input, and appends its output when the input is complete."""
+    """A partition of a later stage: merges its input, and appends its output when the input is complete.
+
+    If the input exceeds its share of the memory, it is only counted as it arrives, and then read again and split."""
 
     sides_seq = FOLD_SEQ
     """A fold has one start for everything: merging its input is part of its work."""
 
+    def __init__(self, context: JobContext, spec: TaskSpec) -> None:
+        super().__init__(context, spec)
+        self._progress: Progress | None = None
+
+    @property
+    def _own(self) -> dict[int, Intake]:
+        return {number: intake for number, intake in self.intakes.items() if intake.edge.spread != "broadcast"}
+
     def restore(self, state: JournalState) -> None:
         if state.snapshot is not None:
-            for number, dumped in msgspec.msgpack.decode(state.snapshot, type=dict[int, bytes]).items():
-                self.intakes[number].restore(dumped)
+            dumped = msgspec.msgpack.decode(state.snapshot, type=dict[int, bytes])
+            progress = dumped.pop(_PROGRESS, None)
+            self._progress = None if progress is None else msgspec.msgpack.decode(progress, type=Progress)
+            for number, each in dumped.items():
+                self.intakes[number].restore(each)
+
+    def park(self) -> None:
+        """Drops the input that it holds. It is read again when it is complete."""
+        for intake in self._own.values():
+            intake.park()
 
     def sides_moved(self) -> None:
-        own = {number: intake for number, intake in self.intakes.items() if intake.edge.spread != "broadcast"}
+        own = self._own
+        budget = self.context.budget
+        if budget.fold_bytes and sum(intake.weight for intake in own.values()) > budget.fold_bytes:
+            self.park()
+        budget.account.book(self, sum(intake.held_bytes for intake in own.values()))
         read = sum(intake.read_bytes for intake in own.values())
-        if read < self.context.limits.snapshot_bytes or read < sum(intake.state_bytes() for intake in own.values()):
-            return
-        dumped = {number: intake.dump() for number, intake in own.items()}
+        held = sum(intake.state_bytes() for intake in own.values()) if read >= self.context.limits.snapshot_bytes else 0
+        if self.context.limits.snapshot_bytes <= read >= held and held < _SNAPSHOT_BYTES:
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        dumped = {number: intake.dump() for number, intake in self._own.items()}
+        if self._progress is not None:
+            dumped[_PROGRESS] = msgspec.msgpack.encode(self._progress)
         self.journal.snapshot(msgspec.msgpack.encode(dumped))
         self.progressed()
 
     def work(self, state: JournalState) -> Step:
-        stage, topology = self.spec.stage, self.context.topology
         self.began(FOLD_SEQ, str(self.spec))
-        received = self.context.received(self.intakes)
-        sent = run_fold(stage, received, topology.plan.partitions)
-        for edge in stage.sends:
-            for partition, frame in enumerate(sent[edge.number]):
-                self._send_all(edge, partition, frame)
-        if stage.result is not None:
-            self._send_pages(topology.result_log(stage.result.query), answer(stage.result, received))
+        for intake in self._own.values():
+            intake.condense()
+        too_large = self._is_too_large()
+        parked = any(intake.parked for intake in self._own.values())
+        try:
+            if too_large or parked or self._progress is not None:
+                self._work_in_parts(too_large=too_large)
+            else:
+                self._work_at_once()
+        except NotVisible:
+            return Step.WAITING
         self.flush()
+        self.context.budget.account.release(self)
         self.progressed()
         self.context.activity.leave()
         return Step.FINISHED
 
-    def _send_all(self, edge: Edge, partition: int, frame: pl.DataFrame) -> None:
-        pieces = _pieces(frame, self.context.limits.record_rows)
-        for seq, piece in enumerate(pieces):
-            self.send(edge, partition, seq, piece)
-        self.send_end(edge, partition, len(pieces))
+    def _is_too_large(self) -> bool:
+        limit = self.context.budget.fold_bytes
+        return bool(limit) and sum(intake.weight for intake in self._own.values()) > limit
 
-    def _send_pages(self, log: str, frame: pl.DataFrame) -> None:
-        pages = _pieces(frame, self.context.limits.page_rows)
-        for seq, page in enumerate(pages):
-            self.emit(log, frame_record(self.spec.number, seq, page))
-            tick()
-        self.emit(log, record(Kind.END, self.spec.number, len(pages)))
+    def _work_at_once(self) -> None:
+        stage, topology = self.spec.stage, self.context.topology
+        received = self.context.received(self.intakes)
+        if stage.sends:
+            output = FoldOutput(self)
+            for edge, frames in run_fold(stage, received, topology.plan.partitions):
+                output.add(edge, frames)
+            output.end()
+        if stage.result is not None:
+            pages = PageOutput(self, topology.result_log(stage.result.query))
+            pages.add(answer(stage.result, received))
+            pages.end()
 
+    def _work_in_parts(self, *, too_large: bool) -> None:
+        """Reads the input again, in parts that fit into the memory."""
+        self.park()
+        self.context.budget.account.book(self, 0)
+        broadcast = {number: each for number, each in self.intakes.items() if each.edge.spread == "broadcast"}
+        shared = {number: intake.frame() for number, intake in broadcast.items()}
+        weights = {number: intake.total_weight for number, intake in self._own.items()}
+        spill = self.context.budget.spill(self.spec)
+        try:
+            if self.spec.stage.sends:
+                SplitFold(self, spill, shared, self._save).run(weights, too_large=too_large, progress=self._progress)
+            if self.spec.stage.result is not None:
+                self._send_answer(spill, weights, shared)
+        finally:
+            spill.close()
 
-def _pieces(frame: pl.DataFrame, rows: int) -> list[pl.DataFrame]:
-    """Splits the frame, in order, into pieces of at most `rows` rows; at least one piece."""
-    return [frame.slice(start, rows) for start in range(0, max(frame.height, 1), rows)]
+    def _send_answer(self, spill: Spill, weights: dict[int, int], shared: dict[int, pl.DataFrame]) -> None:
+        stage = self.spec.stage
+        assert stage.result is not None
+        sent = self._progress.path[0] if self._progress is not None else 0
+        output = PageOutput(self, self.context.topology.result_log(stage.result.query), sent)
+        send_sorted(self, spill, whole_input(self, weights), shared, output, self._save_pages)
+        output.end()
+
+    def _save_pages(self, pages: int) -> None:
+        if self._progress is None or pages > self._progress.path[0]:
+            self._save(Progress([pages], {}))
+
+    def _save(self, progress: Progress) -> None:
+        self._progress = progress
+        self._snapshot()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,28 @@ from cauce.fabric.contract import Fabric
 from cauce.fabric.records import Record
 from cauce.job.job_log import JobLog
 from cauce.job.log_reader import LogReader
-from cauce.job.topology import Topology
+from cauce.job.topology import TaskSpec, Topology
 from cauce.plan.evaluate import Received
 from cauce.plan.physical import Edge
 from cauce.worker.edge_input import Intake
+from cauce.worker.memory.account import MemoryAccount
+from cauce.worker.memory.spill import MemorySpill, Spill
 from cauce.worker.tasks.activity import Activity
 from cauce.worker.tasks.limits import Limits
 
 Buffer = Callable[[int], npt.NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The memory of a job in a worker. A fold whose input weighs more than `fold_bytes` (0: no limit) is split; one
+    that cannot be split fails if it weighs more than `whole_bytes`. Temporary files are in a `spill`, which is made for
+    a task."""
+
+    fold_bytes: int = 0
+    whole_bytes: int = 0
+    account: MemoryAccount = field(default_factory=MemoryAccount)
+    spill: Callable[[TaskSpec], Spill] = lambda spec: MemorySpill()
 
 
 class JobContext:
@@ -33,8 +48,10 @@ class JobContext:
         limits: Limits,
         log: JobLog | None = None,
         activity: Activity | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.fabric = fabric
+        self.budget = budget or Budget()
         self.activity = activity or Activity()
         self.limits = limits
         self.job = job
@@ -57,7 +74,8 @@ class JobContext:
     def _new_intake(self, edge: Edge, partition: int) -> Intake:
         log = self.topology.edge_log(edge, partition)
         reader = LogReader(log, self.limits.read_bytes)
-        return Intake(edge, f"job {self.job}, {log}", self.topology.producers(edge), reader)
+        where = f"job {self.job}, {log}"
+        return Intake(edge, where, self.topology.producers(edge), reader, self.budget.fold_bytes)
 
     def received(self, intakes: dict[int, Intake]) -> Received:
         """The complete inputs with their join tables; built once per process if all of them are broadcast."""

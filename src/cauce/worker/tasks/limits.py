@@ -19,5 +19,7 @@ class Limits:
     journal: bool = True
     life: str | None = None
     """Id of the worker pool; crashes under an earlier id are not counted."""
+    collected_bytes: int = 0
+    """The most that folds hold together while they wait for the rest of their input; 0: no limit."""
     leases: int = 1 << 20
     """The maximum number of leases that a worker holds."""

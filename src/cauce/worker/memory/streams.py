@@ -1,0 +1,86 @@
+"""Rows of one key, or of a stage without keys, that exceed the memory: read from temporary files in pieces.
+
+The pieces depend only on the set of records, as everything that a task appends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from cauce.job.frames import dump_frame, load_frame
+from cauce.operators.weight import weigh
+from cauce.plan.evaluate import Stream
+from cauce.plan.nodes import Final
+from cauce.process.progress import tick
+from cauce.worker.edge_input import Name
+from cauce.worker.memory.ranges import HASHES, RANGES, EdgeRange, Splitter, is_one_hash
+from cauce.worker.memory.spill import Spill
+
+
+def row_stream(spill: Spill, found: EdgeRange, name: str, piece_bytes: int) -> Stream:
+    """The rows in the order of their records, in pieces of about this size."""
+    places: list[tuple[Name, int, int]] = []
+    for record, frame in found.read():
+        if frame.height:
+            places.append((record, spill.append(name, dump_frame(frame)), weigh(frame)))
+        tick()
+    places.sort()
+
+    def read() -> Iterator[pl.DataFrame]:
+        piece: list[pl.DataFrame] = []
+        size = 0
+        for _, offset, weight in places:
+            for part in _slices(load_frame(spill.read_at(name, offset)), weight, piece_bytes):
+                piece.append(part)
+                size += weigh(part)
+                if size >= piece_bytes:
+                    yield pl.concat(piece)
+                    tick()
+                    piece, size = [], 0
+        if piece:
+            yield pl.concat(piece)
+
+    return read
+
+
+def _slices(frame: pl.DataFrame, weight: int, piece_bytes: int) -> list[pl.DataFrame]:
+    rows = max(frame.height * piece_bytes // max(weight, 1), 1)
+    return [frame.slice(start, rows) for start in range(0, frame.height, rows)]
+
+
+def value_stream(spill: Spill, found: EdgeRange, name: str, piece_bytes: int) -> Stream | None:
+    """The merged groups, split by all keys of the merge; None if these are not more than the keys of the edge."""
+    merge = found.edge.merge
+    if not isinstance(merge, Final) or set(merge.keys) <= set(found.edge.keys):
+        return None
+    leaves = list(_leaves(spill, found, name, piece_bytes, merge.keys, 1))
+    if any(leaf is None for leaf in leaves):
+        return None
+
+    def read() -> Iterator[pl.DataFrame]:
+        for leaf in leaves:
+            assert leaf is not None
+            collected = leaf.collect(piece_bytes)
+            assert collected is not None
+            yield collected.frame()
+            tick()
+
+    return read
+
+
+def _leaves(
+    spill: Spill, found: EdgeRange, name: str, piece_bytes: int, keys: tuple[str, ...], divisor: int
+) -> Iterator[EdgeRange | None]:
+    """Ranges of at most this size; None for one that cannot be split."""
+    if divisor > 1 and found.collect(piece_bytes) is not None:
+        yield found
+        return
+    if (divisor > 1 and is_one_hash([found])) or divisor * RANGES > HASHES:
+        yield None
+        return
+    parts = Splitter(spill, name, keys, RANGES, divisor, piece_bytes // 2).split(found)
+    for number, part in enumerate(parts):
+        if not part.is_empty:
+            yield from _leaves(spill, part, f"{name}-{number}", piece_bytes, keys, divisor * RANGES)
