@@ -22,6 +22,7 @@ from bench.upload import amount
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Fabric, Position
 from cauce.fabric.factory import open_fabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.lab.broker.nodes import start
 
@@ -96,10 +97,10 @@ def bulk(writer: Fabric, reader: Fabric, size: int) -> Figures:
     records = [record(Kind.DATA, 0, seq, bytes(RECORD_BYTES)) for seq in range(size // RECORD_BYTES)]
     began = time.perf_counter()
     for first in range(0, len(records), LOGS):
-        writer.append_all("bench", [("bulk", [each]) for each in records[first : first + LOGS]])
+        writer.append_all("bench", [(Log("bulk"), [each]) for each in records[first : first + LOGS]])
     written = time.perf_counter()
-    reader.read_barrier("bench", "bulk")
-    drained = sum(len(each.body) for each in drain(reader, "bulk"))
+    reader.read_barrier("bench", Log("bulk"))
+    drained = sum(len(each.body) for each in drain(reader, Log("bulk")))
     read = time.perf_counter()
     assert drained == len(records) * RECORD_BYTES
     return {"write MB/s": drained / (written - began) / 1e6, "read MB/s": drained / (read - written) / 1e6}
@@ -109,15 +110,15 @@ def small(writer: Fabric, reader: Fabric) -> Figures:
     body = bytes(SMALL_BYTES)
     alone, together, seen = [], [], []
     for seq in range(SMALL_APPENDS):
-        said = [record(Kind.DATA, 0, seq, body)]
-        alone.append(timed(lambda said=said: writer.append("bench", "small.alone", said)))  # type: ignore[misc]
-        sayings = [(f"together{log % 4}.{log}", said) for log in range(LOGS)]
-        together.append(timed(lambda sayings=sayings: writer.append_all("bench", sayings)))  # type: ignore[misc]
+        appended = [record(Kind.DATA, 0, seq, body)]
+        alone.append(timed(lambda appended=appended: writer.append("bench", Log("small", "alone"), appended)))  # type: ignore[misc]
+        appends = [(Log(f"together{log % 4}", str(log)), appended) for log in range(LOGS)]
+        together.append(timed(lambda appends=appends: writer.append_all("bench", appends)))  # type: ignore[misc]
     position: Position = START
     for seq in range(SMALL_APPENDS):
-        writer.append("bench", "seen", [record(Kind.DATA, 0, seq, body)])
+        writer.append("bench", Log("seen"), [record(Kind.DATA, 0, seq, body)])
         began = time.perf_counter()
-        while (batch := reader.read("bench", "seen", position, RECORD_BYTES)).position == position:
+        while (batch := reader.read("bench", Log("seen"), position, RECORD_BYTES)).position == position:
             time.sleep(0.0001)
         position = batch.position
         seen.append(time.perf_counter() - began)
@@ -129,7 +130,7 @@ def small(writer: Fabric, reader: Fabric) -> Figures:
     }
 
 
-def drain(fabric: Fabric, log: str) -> Iterator[Record]:
+def drain(fabric: Fabric, log: Log) -> Iterator[Record]:
     position: Position = START
     while (batch := fabric.read("bench", log, position, 8 * RECORD_BYTES)).position != position:
         yield from batch.records

@@ -50,6 +50,7 @@ INNER_LAYERS = {
         "metrics",
         "tokens",
         "settings",
+        "kept",
         "jobs",
         "validation",
         "model",

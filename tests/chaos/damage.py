@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cauce.datasets import load
 from cauce.fabric.files.frames import HEADER_BYTES, frame_bytes
+from cauce.fabric.names import Log
 from cauce.job.manifest import load_manifest
 from cauce.job.topology import TaskSpec, Topology
 from cauce.lab.chaos.processes import Seen, pause, resume
@@ -84,8 +85,8 @@ class JobFiles:
     folder: Path
     topology: Topology
 
-    def log(self, name: str) -> Path:
-        return self.folder / "logs" / name
+    def log(self, log: Log) -> Path:
+        return self.folder / "logs" / log.encode()
 
     def unfinished(self) -> list[TaskSpec]:
         leases = (path for path in self.folder.glob("leases/*/*") if not path.read_bytes().endswith(b"D"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from cauce.fabric.files.fabric import FilesFabric
+from cauce.fabric.names import Log
 from cauce.lab.chaos.processes import PREFORK_SERVER, WORKER, Seen, family, kill
 from cauce.process.table import command_line
 from cauce.worker.journal import Journal, JournalState
@@ -111,7 +112,7 @@ def journals(work: Path) -> dict[str, JournalState]:
     logs = sorted(path.name for path in job_folder(work).glob("logs/journal.*"))
     fabric = FilesFabric(work)
     (job,) = fabric.jobs()
-    pasts = {log: Journal(fabric, job, log, 0).replay() or JournalState() for log in logs}
+    pasts = {log: Journal(fabric, job, Log.decode(log), 0).replay() or JournalState() for log in logs}
     fabric.close()
     return pasts
 

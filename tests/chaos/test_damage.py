@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cauce.fabric.names import Log
 from cauce.lab.chaos.processes import pause, resume
 from cauce.runner.run import STILL_S
 from cauce.runner.work_dir import NAME
@@ -99,7 +100,7 @@ def test_flipped_byte_read_by_a_worker_is_reported(case: Case, logs: Callable[[J
 def test_flipped_byte_read_by_the_run_is_reported(case: Case) -> None:
     with Run(case.folder, *case.arguments()) as run:
         job = catch(run, case.work)
-        reports = job.log("home.reports-reviews")
+        reports = job.log(Log("home", "reports-reviews"))
         assert pause(run.process.pid)
         before = len(frames_of(reports))
         # The run has not read the records that are appended from now on.
@@ -194,7 +195,7 @@ def test_input_truncated_while_it_is_split_is_reported(case: Case) -> None:
         lanes = [f"jobs/*/logs/raw-reviews-{lane}/*" for lane in (0, 1)]
         run.until("the reviews were being cut", lambda: all(any(case.work.glob(lane)) for lane in lanes))
         assert pause(run.process.pid)
-        raw = [frame for lane in (0, 1) for frame in frames_of(files_of(case.work).log(f"raw-reviews-{lane}"))]
+        raw = [frame for lane in (0, 1) for frame in frames_of(files_of(case.work).log(Log(f"raw-reviews-{lane}")))]
         assert len(raw) * PART_BYTES < size / 2, "most of it had been cut"
         cut(reviews, size * 4 // 5)
         resume(run.process.pid)

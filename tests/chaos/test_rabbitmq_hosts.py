@@ -19,6 +19,7 @@ from cauce.client import Service
 from cauce.client.settings import Sent
 from cauce.fabric.contract import START, Fabric, Position
 from cauce.fabric.factory import open_fabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Record
 from cauce.gateway.validation.names import fabric_name
 from cauce.worker.stats import STATS_LOG, load_stats
@@ -98,7 +99,7 @@ def at_work(service: Spread, jobs: list[str]) -> set[str]:
     return {each.life for each in stats for task in each.tasks.values() if task.read.records or task.sent}
 
 
-def everything(fabric: Fabric, job: str, log: str) -> Iterator[Record]:
+def everything(fabric: Fabric, job: str, log: Log) -> Iterator[Record]:
     fabric.read_barrier(job, log)
     position: Position = START
     while (batch := fabric.read(job, log, position, 1 << 24)).records:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from bench.tpch import queries, script
+from bench.tpch.__main__ import generated
 from cauce.lab.chaos.processes import WORKER
 from cauce.lab.chaos.run import Chaos
-from tests.sql_frontend.tpch import queries
 
-SCALE = "0.01"
+SCALE = 0.01
 FABRICS = [pytest.param("files", marks=pytest.mark.slow), pytest.param("rabbitmq", marks=pytest.mark.soak)]
 
 
@@ -37,16 +35,15 @@ def same(text: str, value: object) -> bool:
 
 @pytest.mark.parametrize("fabric", FABRICS, indirect=True)
 def test_kills_change_no_answer_of_tpch(fabric: list[str], tmp_path: Path) -> None:
-    command = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or "tpchgen-cli"
-    subprocess.run([command, "csv", "-s", SCALE, "-o", str(tmp_path / "data")], check=True, capture_output=True)
-    script = tmp_path / "tpch.sql"
-    script.write_text(";\n".join(f"-- name: {name}\n{text}" for name, text in queries().items()))
+    data = generated(tmp_path, SCALE)
+    text = tmp_path / "tpch.sql"
+    text.write_text(script())
     out = tmp_path / "out"
-    arguments = ["-f", str(script), "--data", str(tmp_path / "data"), "--out", str(out), "--part-bytes", "500000"]
+    arguments = ["-f", str(text), "--data", str(data), "--out", str(out), "--part-bytes", "500000"]
     chaos = Chaos([*arguments, *fabric], every_s=1.0, seed=1, report=print, most=12, command="sql")
     chaos.play()
     assert len([each for each in chaos.faults if each.what == "kill" and each.who == WORKER]) >= 3
-    for name, expected in by_duckdb(tmp_path / "data").items():
+    for name, expected in by_duckdb(data).items():
         with (out / f"{name}.csv").open(newline="") as file:
             _, *rows = csv.reader(file)
         assert len(rows) == len(expected) > 0, name

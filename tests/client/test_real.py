@@ -22,7 +22,7 @@ from cauce.api.formats import FORMATS, Format
 from cauce.client import Service
 from cauce.client.settings import Settings
 from cauce.client.transport import Transport
-from cauce.client.upload import Held, held_of
+from cauce.client.upload import Held, Target, held_of
 from cauce.datasets import BUILT_IN, load
 from cauce.errors import InputDiffers, JobFailed, RefusedRequest
 from cauce.lab.generators import generate
@@ -78,7 +78,7 @@ def submit(real: Real, folder: Path, dataset: str, data: Path, *more: str) -> Ou
 
 
 def held(real: Real, job: str, table: str) -> Held:
-    return held_of(Transport([real.url]), job, table)
+    return held_of(Transport([real.url]), Target("job", job), table)
 
 
 def held_parts(found: Held) -> int:

@@ -8,6 +8,7 @@ import pytest
 
 from cauce.errors import CorruptRecord, FabricError, FabricFull, FabricLost, JobGone, OtherVersion
 from cauce.fabric.contract import Fabric
+from cauce.fabric.names import Log
 from tests.conformance.worlds import World, data, drain, names, took
 from tests.fabric.children import append_before_and_after_fork, end_leases_in_a_fork, take_with_retry
 
@@ -17,14 +18,14 @@ def test_threads_with_a_fabric_each_lose_nothing(one: Fabric, world: World) -> N
 
     def append(producer: int) -> None:
         for seq in range(20):
-            fabrics[producer].append("j", "log", data(producer, seq))
+            fabrics[producer].append("j", Log("log"), data(producer, seq))
 
     threads = [threading.Thread(target=append, args=(producer,)) for producer in range(len(fabrics))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert names(drain(one, "j", "log")[0]) == [(producer, seq) for producer in range(4) for seq in range(20)]
+    assert names(drain(one, "j", Log("log"))[0]) == [(producer, seq) for producer in range(4) for seq in range(20)]
 
 
 def test_a_forked_child_cannot_end_a_lease_of_its_parent(one: Fabric, world: World) -> None:
@@ -44,16 +45,16 @@ def test_a_process_and_its_fork_both_append(one: Fabric, world: World) -> None:
     child = world.child()
     if child is None:
         pytest.skip("this fabric is in the memory of one process")
-    child.ask(append_before_and_after_fork, "j", "log")
-    assert names(drain(one, "j", "log")[0]) == [(0, 0), (1, 0), (2, 0)]
+    child.ask(append_before_and_after_fork, "j", Log("log"))
+    assert names(drain(one, "j", Log("log"))[0]) == [(0, 0), (1, 0), (2, 0)]
     child.stop()
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "../j", "a/b", "x" * 101])
 def test_an_invalid_name_is_refused_before_anything_is_stored(one: Fabric, name: str) -> None:
     for step in (
-        lambda: one.append("j", name, data(0, 1)),
-        lambda: one.append(name, "log", data(0, 1)),
+        lambda: one.append("j", Log(name), data(0, 1)),
+        lambda: one.append(name, Log("log"), data(0, 1)),
         lambda: one.create_job(name, b""),
         lambda: one.enqueue("j", name, ["a"]),
         lambda: one.enqueue("j", "q", [name]),

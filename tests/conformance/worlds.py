@@ -12,6 +12,7 @@ from cauce.fabric.contract import START, Fabric, Lease, Position
 from cauce.fabric.factory import open_fabric
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record, record
 from tests.fabric.children import Child, take, take_with_retry
 from tests.fabric.rabbit import in_own_namespace, remove_namespace
@@ -129,7 +130,7 @@ def jobs_seen_by(fabric: Fabric) -> list[str]:
 
 
 def drain(
-    fabric: Fabric, job: str, log: str, position: Position | None = None, limit_bytes: int = 1 << 20
+    fabric: Fabric, job: str, log: Log, position: Position | None = None, limit_bytes: int = 1 << 20
 ) -> tuple[list[Record], Position]:
     """All records after a position, and the position after them, behind a read barrier."""
     fabric.read_barrier(job, log)
@@ -137,7 +138,7 @@ def drain(
 
 
 def read_on(
-    fabric: Fabric, job: str, log: str, at: Position, limit_bytes: int = 1 << 20
+    fabric: Fabric, job: str, log: Log, at: Position, limit_bytes: int = 1 << 20
 ) -> tuple[list[Record], Position]:
     """Like `drain`, without the read barrier."""
     found: list[Record] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cauce.datasets import BUILT_IN, load
+from cauce.fabric.names import Log
 from cauce.job.receipts import Receipts
 from cauce.job.topology import JOB_LOG, Topology
 from cauce.worker.stats import STATS_LOG
@@ -11,7 +12,7 @@ from tests.docs.pages import ROOT, text_of
 PAGE = ROOT / "docs/architecture.md"
 
 
-def logs(dataset: str, lanes: int) -> list[str]:
+def logs(dataset: str, lanes: int) -> list[Log]:
     """All logs of a job of a service with all queries, with as many partitions as lanes."""
     topology = Topology(load(dataset).plan([], {}, lanes), lanes)
     receipts = [Receipts(table.name).log for table in topology.plan.tables]
@@ -19,7 +20,7 @@ def logs(dataset: str, lanes: int) -> list[str]:
 
 
 def streams(dataset: str, lanes: int) -> int:
-    return len({log.partition(".")[0] for log in logs(dataset, lanes)})
+    return len({log.group for log in logs(dataset, lanes)})
 
 
 def span(numbers: list[int]) -> str:

@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 from cauce.errors import FabricFull
 from cauce.fabric.contract import Fabric, Lease
 from cauce.fabric.factory import open_fabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, record
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -106,12 +107,12 @@ def finish_all(fabric: Fabric, job: str, queue: str) -> list[str]:
     return finished
 
 
-def append(fabric: Fabric, job: str, log: str, producer: int, count: int) -> None:
+def append(fabric: Fabric, job: str, log: Log, producer: int, count: int) -> None:
     for seq in range(count):
         fabric.append(job, log, [record(Kind.DATA, producer, seq, bytes([seq % 256]) * (seq % 3000))])
 
 
-def append_before_and_after_fork(fabric: Fabric, job: str, log: str) -> None:
+def append_before_and_after_fork(fabric: Fabric, job: str, log: Log) -> None:
     append(fabric, job, log, 0, 1)
     pid = os.fork()
     append(fabric, job, log, 1 if pid == 0 else 2, 1)
@@ -142,7 +143,7 @@ def end_leases_in_a_fork(fabric: Fabric) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
-def fill_up(fabric: Fabric, job: str, log: str, limit_bytes: int) -> tuple[int, str]:
+def fill_up(fabric: Fabric, job: str, log: Log, limit_bytes: int) -> tuple[int, str]:
     """Appends until the file size limit is reached, then raises the limit and appends one more record. Returns the
     number of confirmed records and the error message."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -16,14 +16,18 @@ import pyarrow.parquet as pq
 from cauce.api.jobs import ENDED, JobRequest, JobStatus
 from cauce.datasets import load
 from cauce.datasets.registry import Registry
+from cauce.doctor.supervision.events import EventLog
 from cauce.fabric.contract import Fabric
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.gateway.jobs.idleness import Idleness
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.uploads import SharedState
+from cauce.gateway.kept.dataset_jobs import KeptJobs
+from cauce.gateway.kept.dataset_service import KeptDatasets
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
+from cauce.gateway.service import Service
 from cauce.job.result_formats import csv_text
 from cauce.runner.sinks import prepare
 from cauce.scan.parts import TableFile
@@ -79,6 +83,14 @@ class World:
             datasets=self.datasets,
             shared=SharedState(idleness=Idleness(self.clock, self.clock.monotonic)),
         )
+
+    def service(self, fabric: Fabric | None = None, **limits: object) -> Service:
+        """A gateway with jobs and kept datasets."""
+        fabric = fabric or self.fabric()
+        jobs = self.gateway(fabric, **limits)
+        given = replace(self.limits, **limits)  # type: ignore[arg-type]
+        kept = KeptDatasets(fabric, given, jobs, self.datasets, Idleness(self.clock, self.clock.monotonic), self.clock)
+        return Service(None, fabric, jobs, kept, KeptJobs(given, jobs, kept, self.datasets), EventLog(fabric))
 
     def worker(self) -> Worker:
         return Worker(self.fabric(), host=Host(datasets=self.datasets))

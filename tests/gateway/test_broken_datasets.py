@@ -44,7 +44,7 @@ def gateway(file: Path) -> Jobs:
 
 
 def listed(jobs: Jobs) -> dict[str, DatasetInfo]:
-    return {each.name: each for each in jobs.datasets().datasets}
+    return {each.name: each for each in jobs.datasets()}
 
 
 def check_broken(jobs: Jobs, name: str, reason: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from cauce.errors import JobFailed
 from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric, Store
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind
 from cauce.job.crashes import Cause, Scene
 from cauce.job.job_log import JobLog
@@ -40,11 +41,11 @@ def crash(store: Store, task: int, seq: int = 0) -> None:
     """A worker reads the log, starts work on a task, and crashes."""
     log = log_of(store)
     log.read()
-    Journal(MemoryFabric(store), "j", f"journal.{task}", task).began(seq, f"part {seq}", log.scene())
+    Journal(MemoryFabric(store), "j", Log("journal", str(task)), task).began(seq, f"part {seq}", log.scene())
 
 
 def found(store: Store, log: JobLog, task: int) -> None:
-    past = Journal(MemoryFabric(store), "j", f"journal.{task}", task).replay()
+    past = Journal(MemoryFabric(store), "j", Log("journal", str(task)), task).replay()
     assert past is not None
     log.report(task, past.open, past.snapshots)
 

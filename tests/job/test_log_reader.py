@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from cauce.fabric.memory import MemoryFabric, Store
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.completion import Names
 from cauce.job.log_reader import LogReader
@@ -20,7 +21,7 @@ def fabric() -> MemoryFabric:
 
 
 def append(fabric: MemoryFabric, *seqs: int) -> None:
-    fabric.append("j", "log", [record(Kind.DATA, 1, seq, b"x" * 100) for seq in seqs])
+    fabric.append("j", Log("log"), [record(Kind.DATA, 1, seq, b"x" * 100) for seq in seqs])
 
 
 def seqs(records: Sequence[Record]) -> list[int]:
@@ -29,7 +30,7 @@ def seqs(records: Sequence[Record]) -> list[int]:
 
 def test_records_reads_all_batches_and_then_only_new_ones(fabric: MemoryFabric) -> None:
     append(fabric, *range(5))
-    reader = LogReader("log", limit_bytes=150)
+    reader = LogReader(Log("log"), limit_bytes=150)
     assert seqs(list(reader.records(fabric, "j"))) == [0, 1, 2, 3, 4]
     append(fabric, 5)
     assert seqs(list(reader.records(fabric, "j"))) == [5]
@@ -37,7 +38,7 @@ def test_records_reads_all_batches_and_then_only_new_ones(fabric: MemoryFabric) 
 
 def test_read_processes_one_batch(fabric: MemoryFabric) -> None:
     append(fabric, 0, 1)
-    reader = LogReader("log", limit_bytes=100)
+    reader = LogReader(Log("log"), limit_bytes=100)
     found: list[Record] = []
     assert reader.read(fabric, "j", found.extend)
     assert seqs(found) == [0]
@@ -48,7 +49,7 @@ def test_read_processes_one_batch(fabric: MemoryFabric) -> None:
 
 def test_records_whose_processing_failed_are_read_again(fabric: MemoryFabric) -> None:
     append(fabric, 0)
-    reader = LogReader("log")
+    reader = LogReader(Log("log"))
 
     def fail(records: Sequence[Record]) -> None:
         raise ValueError
@@ -60,7 +61,7 @@ def test_records_whose_processing_failed_are_read_again(fabric: MemoryFabric) ->
 
 def test_a_batch_that_was_left_in_the_middle_is_read_again(fabric: MemoryFabric) -> None:
     append(fabric, 0, 1)
-    reader = LogReader("log")
+    reader = LogReader(Log("log"))
     assert next(reader.records(fabric, "j")).seq == 0
     assert seqs(list(reader.records(fabric, "j"))) == [0, 1]
 
@@ -68,7 +69,7 @@ def test_a_batch_that_was_left_in_the_middle_is_read_again(fabric: MemoryFabric)
 def test_fresh_records_are_deduplicated_and_counted(fabric: MemoryFabric) -> None:
     append(fabric, 0, 1)
     append(fabric, 1)
-    fabric.append("j", "log", [record(Kind.END, 1, 2)])
+    fabric.append("j", Log("log"), [record(Kind.END, 1, 2)])
     names = Names("log", [1])
-    assert seqs(list(names.fresh(LogReader("log").records(fabric, "j")))) == [0, 1]
+    assert seqs(list(names.fresh(LogReader(Log("log")).records(fabric, "j")))) == [0, 1]
     assert names.complete

@@ -13,6 +13,7 @@ from cauce.process.private_files import (
     TAG,
     check_acting_user,
     claim,
+    create,
     make_directory,
     remove_claimed,
     replace_file,
@@ -51,6 +52,20 @@ def test_a_link_is_not_taken_for_a_directory(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(UsageError, match="is a symbolic link"):
         make_directory(tmp_path / "link")
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "dangling link"])
+def test_a_file_is_not_created_where_another_or_a_link_is(tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "target"
+    if kind != "dangling link":
+        target.write_bytes(b"theirs")
+    path = target if kind == "file" else tmp_path / "link"
+    if kind != "file":
+        path.symlink_to(target)
+    with pytest.raises(FileExistsError):
+        create(path)
+    assert target.exists() == (kind != "dangling link")
+    assert kind == "dangling link" or target.read_bytes() == b"theirs"
 
 
 def test_a_file_replaces_a_link_and_not_its_target(tmp_path: Path) -> None:

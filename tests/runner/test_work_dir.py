@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from cauce.errors import UsageError
+from cauce.fabric.files.fabric import FilesFabric
+from cauce.fabric.records import Kind, record
 from cauce.runner.work_dir import NAME, WorkFolder
 
 
@@ -16,6 +19,33 @@ def test_removing_it_keeps_files_beside_it(tmp_path: Path) -> None:
     (folder.path / "jobs").mkdir()
     folder.remove()
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_removing_it_keeps_files_in_it_that_are_not_of_a_run(tmp_path: Path) -> None:
+    folder = WorkFolder(tmp_path)
+    (folder.path / "jobs").mkdir()
+    (folder.path / "precious.txt").write_text("mine")
+    folder.remove()
+    assert not (folder.path / "jobs").exists()
+    assert (folder.path / "precious.txt").read_text() == "mine"
+
+
+def test_everything_in_it_is_private(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder = WorkFolder(tmp_path)
+        fabric = FilesFabric(folder.path)
+        fabric.create_job("j", b"{}")
+        fabric.enqueue("j", "q", ["t"])
+        fabric.append("j", "log", [record(Kind.DATA, 1, 0, b"x")])
+        assert fabric.acquire("j", "q") is not None
+        modes = {path.lstat().st_mode & 0o777 for path in (folder.path, *folder.path.rglob("*"))}
+        files = [path for path in folder.path.rglob("*") if path.is_file()]
+        fabric.close()
+    finally:
+        os.umask(before)
+    assert modes == {0o700, 0o600}
+    assert all(path.lstat().st_mode & 0o777 == 0o600 for path in files)
 
 
 def test_it_knows_whether_an_earlier_run_left_something(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from cauce.doctor.model.messages import Generation
 from cauce.errors import UsageError
 from cauce.service.entrypoints import ServiceConfig, service_config
 from cauce.service.startup import DOCTORS, GATEWAYS, ServiceSize, configure, in_containers, with_file
+from tests.cli.running import cauce
 
 
 @pytest.fixture
@@ -108,3 +110,13 @@ def test_containers_can_change_a_files_fabric(tmp_path: Path, fabric: str, writa
     boxes = in_containers(given, "cauce:1", "unix:///run/x.sock").boxes
     assert boxes is not None
     assert boxes.writable == [each.format(tmp_path) for each in writable]
+
+
+def test_serve_exits_if_the_service_is_stopped_before_it_is_ready(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    size = ("--workers", "1", "--gateways", "1", "--end-with", str(ended.pid))
+    outcome = cauce(tmp_path, "serve", "--dir", "service", "--port", "0", *size)
+    assert outcome.code == 0
+    assert "doctor stopping" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -8,20 +8,22 @@ import pytest
 
 from cauce.lab.chaos.simulate import simulate_crash_at
 from cauce.lab.chaos.simulate_service import ENDINGS, Ending, simulate_service_crash_at
+from cauce.lab.chaos.sql_shop import SHOP_JOBS
+from cauce.sql_frontend.dataset import NAME as SQL
 
 FEW = [("movies", "q1")]
 MORE = [("coffee", "q3"), ("flights", "q4")]
 LONG = [pytest.param(*each, marks=pytest.mark.soak) for each in (("books", "q4"), ("movies", "q3"), ("coffee", "q4"))]
 
 
-def crash_everywhere(dataset: str, query: str) -> set[str]:
+def crash_everywhere(dataset: str, *queries: str) -> set[str]:
     """Runs with a crash at step 0, 1, 2, … until there is no such step. Returns the kinds of steps that were hit."""
     kinds: set[str] = set()
     for number in itertools.count():
-        outcome, where = simulate_crash_at(dataset, query, number)
+        outcome, where = simulate_crash_at(dataset, queries, number)
         if not where:
             return kinds
-        assert not outcome.problem, f"crash {where} in {dataset}.{query}: {outcome.problem}"
+        assert not outcome.problem, f"crash {where} in {dataset} {queries}: {outcome.problem}"
         moment, step = where.split()[:2]
         kinds.add(f"{moment} {step}")
     raise AssertionError
@@ -38,6 +40,17 @@ def test_a_crash_at_any_step_changes_nothing(dataset: str, query: str) -> None:
 @pytest.mark.parametrize(("dataset", "query"), [*MORE, *LONG])
 def test_a_crash_at_any_step_of_a_longer_job_changes_nothing(dataset: str, query: str) -> None:
     assert crash_everywhere(dataset, query)
+
+
+@pytest.mark.slow
+def test_a_crash_at_any_step_of_a_job_made_from_sql_changes_nothing() -> None:
+    assert crash_everywhere(SQL, "full_join")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("queries", SHOP_JOBS)
+def test_a_crash_at_any_step_of_all_jobs_made_from_sql_changes_nothing(queries: tuple[str, ...]) -> None:
+    assert crash_everywhere(SQL, *queries)
 
 
 @pytest.mark.slow

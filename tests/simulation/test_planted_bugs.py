@@ -12,6 +12,7 @@ import pytest
 from cauce.errors import FabricFull
 from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record
 from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.jobs.read_model_cache import Views
@@ -22,8 +23,9 @@ from cauce.job.completion import DumpedNames, Names
 from cauce.job.crashes import Scene
 from cauce.job.receipts import Receipt
 from cauce.job.topology import TaskSpec
-from cauce.lab.chaos.simulate import PIECES, QUERIES, WORLDS, expected, simulate
+from cauce.lab.chaos.simulate import PIECES, WORLDS, expected, simulate
 from cauce.lab.chaos.simulate_service import simulate_rivals, simulate_service
+from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.operators import aggregates as kinds
 from cauce.operators import partition
 from cauce.plan.nodes import group_by
@@ -45,8 +47,8 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture(scope="module", autouse=True)
 def _right_answers() -> None:
     """Computes the expected answers before any bug is planted."""
-    for (dataset, query), seed, pieces in product(QUERIES, range(WORLDS), PIECES):
-        expected(dataset, (query,), seed, pieces)
+    for (dataset, queries), seed, pieces in product(JOBS, range(WORLDS), PIECES):
+        expected(dataset, queries, seed, pieces)
 
 
 def caught() -> bool:
@@ -58,11 +60,11 @@ def acknowledged_before_confirmed(patch: Patch) -> None:
     """The upload continues as if a part had been appended although the fabric was full."""
     append = MemoryFabric.append
 
-    def careless(self: MemoryFabric, job: str, log: str, records: Sequence[Record]) -> None:
+    def careless(self: MemoryFabric, job: str, log: Log, records: Sequence[Record]) -> None:
         try:
             append(self, job, log, records)
         except FabricFull:
-            if not log.startswith("raw"):
+            if not log.group.startswith("raw"):
                 raise
 
     patch.setattr(MemoryFabric, "append", careless)
@@ -160,12 +162,12 @@ def torn_tail_read(patch: Patch) -> None:
     """A record truncated by a crash is taken for an empty one."""
     append = MemoryFabric.append
 
-    def torn(self: MemoryFabric, job: str, log: str, records: Sequence[Record]) -> None:
+    def torn(self: MemoryFabric, job: str, log: Log, records: Sequence[Record]) -> None:
         try:
             append(self, job, log, records)
         except BaseException:
             held = self._store.jobs.get(job)
-            if held is not None and log.startswith("edge") and records[0].kind == Kind.DATA:
+            if held is not None and log.group.startswith("edge") and records[0].kind == Kind.DATA:
                 half = replace(records[0], body=b"", digest=0)
                 held.logs.setdefault(log, {}).setdefault(self._writer, []).append(half)
             raise
@@ -225,8 +227,8 @@ def receipts_without_a_read_barrier(patch: Patch) -> None:
     """A gateway lists the parts it happens to see, and completes a table by them."""
     read_barrier = MemoryFabric.read_barrier
 
-    def partial(self: MemoryFabric, job: str | None = None, *logs: str) -> None:
-        read_barrier(self, job, *(log for log in logs if "receipts" not in log))
+    def partial(self: MemoryFabric, job: str | None = None, *logs: Log) -> None:
+        read_barrier(self, job, *(log for log in logs if "receipts" not in log.name))
 
     patch.setattr(MemoryFabric, "read_barrier", partial)
 
@@ -291,7 +293,7 @@ BUGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 def test_planted_bug_is_detected(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
-    assert simulate(len(QUERIES)).problem == ""
+    assert simulate(len(JOBS)).problem == ""
     plant(monkeypatch)
     assert caught()
 
@@ -299,6 +301,6 @@ def test_planted_bug_is_detected(plant: Callable[[Patch], None], monkeypatch: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", SERVICE_BUGS, ids=lambda plant: plant.__name__)
 def test_a_bug_planted_in_the_gateway_is_caught(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
-    assert simulate_service(len(QUERIES)).problem == ""
+    assert simulate_service(len(JOBS)).problem == ""
     plant(monkeypatch)
     assert any(simulate_service(seed).problem for seed in range(MOST_SCHEDULES))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cauce.lab.chaos.simulate import QUERIES, simulate
+from cauce.lab.chaos.simulate import simulate
+from cauce.lab.chaos.simulated_jobs import JOBS
 
 GROUPS, MORE_GROUPS = 6, 50
 SCHEDULES_IN_A_GROUP = 100
@@ -24,8 +25,8 @@ def problems(seeds: range) -> list[str]:
     ]
 
 
-def test_quick_schedules_cover_every_query() -> None:
-    assert not problems(range(2 * len(QUERIES)))
+def test_quick_schedules_cover_every_job() -> None:
+    assert not problems(range(2 * len(JOBS)))
 
 
 def test_schedule_has_faults_and_is_deterministic() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cauce.lab.chaos.simulate import QUERIES
 from cauce.lab.chaos.simulate_service import simulate_rivals, simulate_service
+from cauce.lab.chaos.simulated_jobs import JOBS
 
 GROUPS, MORE_GROUPS = 2, 50
 SCHEDULES_IN_A_GROUP = 100
@@ -23,8 +23,8 @@ def seeds_of(group: int) -> range:
     return range(start, start + SCHEDULES_IN_A_GROUP)
 
 
-def test_every_query_is_among_a_few_schedules() -> None:
-    assert not problems(range(len(QUERIES)))
+def test_every_job_is_among_a_few_schedules() -> None:
+    assert not problems(range(len(JOBS)))
 
 
 def test_a_schedule_is_the_same_each_time() -> None:

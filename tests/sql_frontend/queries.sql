@@ -66,3 +66,5 @@ SELECT stddev_samp(qty) FILTER (WHERE cust = 20), var_pop(paid) FROM sales;
 SELECT any_value(vip) IS NULL, bool_or(vip), bool_and(vip) FROM customers;
 SELECT id, median(qty) OVER (PARTITION BY cust), stddev_samp(qty) OVER (PARTITION BY cust) FROM sales;
 SELECT id FROM sales LIMIT 3 OFFSET 100;
+SELECT nullif(10.00, CAST(t.x AS DECIMAL(18,2))) FROM (SELECT 2 AS x FROM sales s FULL JOIN customers c ON s.cust = c.cust) t;
+SELECT +id, + +qty, -(+paid) FROM sales;

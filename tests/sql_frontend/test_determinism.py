@@ -12,7 +12,7 @@ from cauce.sql_frontend.catalogue import catalogue_of
 from cauce.sql_frontend.dataset import sql_dataset
 from tests.sql_frontend.runs import KINDS
 from tests.sql_frontend.test_queries import ORDERED, SCHEMA, UNORDERED
-from tests.sql_frontend.tpch import queries, tables
+from bench.tpch import queries, tables
 from cauce.plan import Table
 
 made = [Table(name, f"{name}.csv", {c: KINDS[k] for c, k in columns.items()}) for name, columns in SCHEMA.items()]

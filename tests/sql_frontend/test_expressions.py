@@ -437,6 +437,24 @@ EXPRESSIONS = [
     "list_last(l)",
     "array_to_string([s, u], '-')",
     "range(j)",
+    "list_append(l, 2.5)",
+    "list_prepend(2.5, l)",
+    "list_contains(l, 2.5)",
+    "list_contains(l, 3.0)",
+    "list_position(l, NULL)",
+    "list_position(l, 3.5)",
+    "list_sort([f, 1, NULL])",
+    "list_reverse_sort([f, 1])",
+    "list_max([f, 1])",
+    "list_min([f, 1])",
+    "bin(i)",
+    "log(f, 2::DOUBLE)",
+    "log(0::DOUBLE, f)",
+    r"regexp_replace(s, 'l', '\\1')",
+    r"regexp_replace(s, '(l)(.)', '<\2\1\0>')",
+    "d + NULL::INTERVAL",
+    "epoch_ms(j)",
+    "make_timestamp(i // 1000000)",
 ]
 
 ERRORS = [
@@ -452,6 +470,12 @@ ERRORS = [
     "make_date(2023, 2, 29 + j * 0)",
     "CAST(p AS DECIMAL(4,2))",
     "strptime(s, '%Y')",
+    "to_base(j, 1 + j * 0)",
+    "to_base(i, 2)",
+    "epoch_ms(i)",
+    "make_timestamp(9223372036854775807)",
+    "list_has_any(j, j)",
+    "xor(s, u)",
 ]
 
 

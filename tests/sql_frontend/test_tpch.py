@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from bench.tpch import queries, script, tables
+from bench.tpch.__main__ import generated
 from cauce.runner.answers import Answers
 from cauce.runner.sinks import prepare, run_in_memory
 from cauce.sql_frontend.catalogue import Catalogue, catalogue_of
 from cauce.sql_frontend.dataset import sql_dataset
 from tests.sql_frontend.runs import alike
-from tests.sql_frontend.tpch import queries, tables
 
-SCALE = "0.01"
+pytestmark = pytest.mark.slow
+
+SCALE = 0.1
 QUERIES = queries()
-SCRIPT = ";\n".join(f"-- name: {name}\n{text}" for name, text in QUERIES.items())
+SCRIPT = script()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("tpch")
-    command = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or "tpchgen-cli"
-    subprocess.run([command, "csv", "-s", SCALE, "-o", str(made)], check=True, capture_output=True)
-    return made
+    return generated(tmp_path_factory.mktemp("tpch"), SCALE)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from cauce.lab.generators import generate
 from tests.service.running import Running, pieces_of, until
-from tests.web import river
+from tests.web import river, shop
 
 if not os.environ.get("CI"):
     pytest.importorskip("playwright")
@@ -85,4 +85,24 @@ def failed_job(service: Running, river_files: Path) -> str:
     # The table stays open: the job fails as soon as the part is read.
     assert service.put(job, part).status == 201
     until("the failure", lambda: service.state(job) == "failed")
+    return job
+
+
+@pytest.fixture(scope="session")
+def kept(service: Running, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the dataset that the service keeps as `shop`."""
+    folder = tmp_path_factory.mktemp("shop")
+    shop.write_files(folder)
+    shop.keep(service, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sql_job(service: Running, kept: Path) -> str:
+    """A job over the kept dataset, done."""
+    assert kept.is_dir()
+    job = "sql-page"
+    sql = "SELECT country, sum(paid) AS spent FROM orders JOIN customers ON customer = name\nGROUP BY country"
+    assert service.send_json("POST", "/v1/sql", {"sql": sql, "on": shop.NAME, "job": job}).status == 201
+    service.wait_done(job)
     return job

@@ -13,6 +13,7 @@ from cauce.doctor.control import update_desired_state
 from cauce.doctor.launch.service_dir import ServiceDir
 from cauce.doctor.model.desired_state import STOPPED, hold_key
 from tests.service.running import Running
+from tests.web import shop
 from tests.web.browsing import watched
 
 pytestmark = pytest.mark.slow
@@ -48,6 +49,24 @@ def test_the_cluster_page_names_stopped_workers_and_starts_them(browser: Browser
             has=page.get_by_role("rowheader", name="worker-1", exact=True)
         )
         expect(worker.locator(".state")).to_have_text("running")
+
+
+def test_statements_wait_for_workers_that_are_started_from_the_page(
+    browser: Browser, idle: Running, tmp_path: Path
+) -> None:
+    shop.write_files(tmp_path)
+    shop.keep(idle, tmp_path)
+    stop_workers(idle)
+    with watched(browser, idle.url) as found:
+        page = found.open("#/sql")
+        page.get_by_role("textbox", name="Statements").fill("SELECT count(*) AS n FROM orders")
+        page.get_by_role("button", name="Run", exact=True).click()
+        expect(page.locator(".sql-job .banner")).to_contain_text("No worker is running")
+        found.assert_accessible()
+        found.screenshot("sql-no-worker")
+        page.get_by_role("button", name=BUTTON).click()
+        expect(page.locator(".sql-job .state")).to_have_text("done")
+        expect(page.locator("#tab-panel tbody td")).to_have_text(str(shop.ROWS))
 
 
 def test_a_waiting_job_names_stopped_workers_and_starts_them(browser: Browser, idle: Running, coffee: Path) -> None:

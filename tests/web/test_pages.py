@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.service.running import Running
 from tests.web.browsing import watched
 
-PAGES = {"jobs": "#/jobs", "job": "#/job/done", "new": "#/new", "cluster": "#/cluster"}
+PAGES = {"jobs": "#/jobs", "job": "#/job/done", "new": "#/new", "cluster": "#/cluster", "sql": "#/sql/shop/sql-page"}
 FIRST_LOAD_BYTES = 300_000
 
 
@@ -23,6 +23,10 @@ def settled(page: Page, name: str) -> None:
         expect(page.locator("table.rows tbody tr").first).to_be_visible()
         expect(page.locator(".graph .stage").first).to_be_visible()
         expect(page.locator(".timeline .lane").first).to_be_visible()
+    elif name == "sql":
+        expect(page.locator(".editor-line")).to_have_count(2)
+        expect(page.locator("table.rows tbody tr").first).to_be_visible()
+        expect(page.locator(".graph .stage.finished").first).to_be_visible()
     elif name == "new":
         expect(page.locator(".query").first).to_be_visible()
     else:
@@ -32,7 +36,7 @@ def settled(page: Page, name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("look", ["light", *(pytest.param(each, marks=pytest.mark.slow) for each in ("dark", "phone"))])
-@pytest.mark.usefixtures("done")
+@pytest.mark.usefixtures("done", "sql_job")
 def test_every_page_is_accessible_and_fits(browser: Browser, service: Running, name: str, look: str) -> None:
     with watched(browser, service.url, narrow=look == "phone", dark=look == "dark") as found:
         page = found.open(PAGES[name])

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from cauce.errors import Conflict
 from cauce.fabric.contract import Position
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.completion import InOrder
 from cauce.job.frames import dump_frame
@@ -45,7 +46,7 @@ def records_for(kind: str) -> list[Record]:
 
 
 def intake_of(kind: str, records: list[Record]) -> Intake:
-    intake = Intake(EDGES[kind], "edge 1", [0, 1], LogReader("edge-1"))
+    intake = Intake(EDGES[kind], "edge 1", [0, 1], LogReader(Log("edge-1")))
     for each in records:
         intake.add([each])
     return intake
@@ -90,7 +91,7 @@ def test_input_that_lacks_one_record_is_not_complete(missing: int) -> None:
 
 
 def test_a_producer_without_records_is_reported_as_missing() -> None:
-    intake = Intake(EDGES["rows"], "edge 1", [0, 1, 2], LogReader("edge-1"))
+    intake = Intake(EDGES["rows"], "edge 1", [0, 1, 2], LogReader(Log("edge-1")))
     intake.add(records_for("rows"))
     assert not intake.complete
     assert "2 (0 of so far unknown messages)" in intake.names.missing()
@@ -112,7 +113,7 @@ def test_a_second_end_with_another_count_is_a_conflict() -> None:
 def test_it_resumes_from_a_snapshot_taken_anywhere(kind: str, cut: int) -> None:
     records = records_for(kind)
     before = intake_of(kind, records[:cut])
-    after = Intake(EDGES[kind], "edge 1", [0, 1], LogReader("edge-1"))
+    after = Intake(EDGES[kind], "edge 1", [0, 1], LogReader(Log("edge-1")))
     after.restore(before.dump())
     # The log is replayed from slightly before the snapshot.
     after.add(records[max(cut - 2, 0) :])
@@ -121,10 +122,10 @@ def test_it_resumes_from_a_snapshot_taken_anywhere(kind: str, cut: int) -> None:
 
 
 def test_a_snapshot_holds_the_position() -> None:
-    intake = Intake(EDGES["rows"], "edge 1", [0, 1], LogReader("edge-1"))
+    intake = Intake(EDGES["rows"], "edge 1", [0, 1], LogReader(Log("edge-1")))
     intake.add(records_for("rows")[:1])
     intake.reader.position = Position({"segment": 17})
-    again = Intake(EDGES["rows"], "edge 1", [0, 1], LogReader("edge-1"))
+    again = Intake(EDGES["rows"], "edge 1", [0, 1], LogReader(Log("edge-1")))
     again.restore(intake.dump())
     assert again.reader.position == Position({"segment": 17})
 

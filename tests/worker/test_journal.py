@@ -9,6 +9,7 @@ import pytest
 from cauce.errors import FabricFull
 from cauce.fabric.contract import START, Batch, Position
 from cauce.fabric.memory import MemoryFabric, NoFaults, Store
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.worker.journal import Journal, JournalState
 
@@ -17,7 +18,7 @@ from cauce.worker.journal import Journal, JournalState
 def journal() -> Journal:
     fabric = MemoryFabric()
     fabric.create_job("j", b"")
-    return Journal(fabric, "j", "journal-1", 1)
+    return Journal(fabric, "j", Log("journal", "1"), 1)
 
 
 def known(journal: Journal) -> JournalState:
@@ -58,13 +59,13 @@ def test_there_is_no_state_while_an_entry_it_depends_on_is_not_visible() -> None
     store = Store()
     MemoryFabric(store).create_job("j", b"")
     hidden = Hiding()
-    first = Journal(MemoryFabric(store), "j", "journal-1", 1)
+    first = Journal(MemoryFabric(store), "j", Log("journal", "1"), 1)
     first.replay()
     first.done(7, Position({"s": 1}), None)
-    second = Journal(MemoryFabric(store), "j", "journal-1", 1)
+    second = Journal(MemoryFabric(store), "j", Log("journal", "1"), 1)
     second.replay()
     second.done(8, Position({"s": 2}), None)
-    third = Journal(PassedBarrier(store, hidden), "j", "journal-1", 1)
+    third = Journal(PassedBarrier(store, hidden), "j", Log("journal", "1"), 1)
     assert third.replay() is None
     hidden.hides = False
     past = third.replay()
@@ -96,7 +97,7 @@ def test_the_last_snapshot_counts(journal: Journal) -> None:
 
 def test_only_the_last_snapshot_is_kept_in_memory_while_a_journal_is_read() -> None:
     snapshots = Snapshots(20)
-    past = known(Journal(snapshots, "j", "journal-1", 1))
+    past = known(Journal(snapshots, "j", Log("journal", "1"), 1))
     assert past.snapshot == b"19"
     assert past.snapshots == 20
     assert snapshots.most_kept <= 2, "the last one before a batch, and that of the batch"
@@ -124,7 +125,7 @@ class Snapshots(MemoryFabric):
         self._count = count
         self.most_kept = 0
 
-    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
+    def read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
         number = position.offset("s")
         self.most_kept = max(self.most_kept, CountedBody.kept)
         if number == self._count:
@@ -135,7 +136,7 @@ class Snapshots(MemoryFabric):
 def test_a_disabled_journal_appends_nothing() -> None:
     fabric = MemoryFabric()
     fabric.create_job("j", b"")
-    off = Journal(fabric, "j", "journal-1", 1, on=False)
+    off = Journal(fabric, "j", Log("journal", "1"), 1, on=False)
     off.began(1)
     assert off.replay() == JournalState()
 
@@ -145,7 +146,7 @@ def journals() -> list[Journal]:
     """The journals of workers that held the task one after another."""
     fabric = MemoryFabric()
     fabric.create_job("j", b"")
-    return [Journal(fabric, "j", "journal-1", 1) for _ in range(4)]
+    return [Journal(fabric, "j", Log("journal", "1"), 1) for _ in range(4)]
 
 
 def opened(journal: Journal) -> list[int]:
@@ -220,7 +221,7 @@ def test_an_aborted_start_is_not_counted(journals: list[Journal]) -> None:
 def test_a_duplicate_record_counts_once() -> None:
     fabric = Stuttering()
     fabric.create_job("j", b"")
-    journal = Journal(fabric, "j", "journal-1", 1)
+    journal = Journal(fabric, "j", Log("journal", "1"), 1)
     journal.began(4)
     assert known(journal).starts == {4: 1}
     journal.abort()
@@ -230,7 +231,7 @@ def test_a_duplicate_record_counts_once() -> None:
 def test_a_start_that_could_not_be_appended_is_appended_on_retry() -> None:
     fabric = Full()
     fabric.create_job("j", b"")
-    journal = Journal(fabric, "j", "journal-1", 1)
+    journal = Journal(fabric, "j", Log("journal", "1"), 1)
     with pytest.raises(FabricFull):
         journal.began(4)
     assert known(journal).starts == {}
@@ -242,12 +243,12 @@ def test_a_start_that_could_not_be_appended_is_appended_on_retry() -> None:
 class Full(MemoryFabric):
     full = True
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         if self.full:
             raise FabricFull("no room")
         super().append(job, log, records)
 
 
 class Stuttering(MemoryFabric):
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         super().append(job, log, [*records, *records])

@@ -18,7 +18,7 @@ from cauce.datasets.registry import Registry
 from cauce.errors import FabricError, FabricFull, FabricLost, JobFailed
 from cauce.fabric.contract import START, Batch, Position
 from cauce.fabric.memory import MemoryFabric, MemoryLease, NoFaults, Store
-from cauce.fabric.names import SERVICE
+from cauce.fabric.names import SERVICE, Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.crashes import PROVEN, Cause, Scene, Start
 from cauce.job.job_log import JobLog, MissingDataset
@@ -347,7 +347,7 @@ def waiting_lanes(cluster: Cluster, job: str, prepared: Prepared) -> None:
 
 
 def reported(cluster: Cluster, job: str) -> int:
-    return len(MemoryFabric(cluster.store).read(job, "home.reports-sales", START, 1 << 20).records)
+    return len(MemoryFabric(cluster.store).read(job, Log("home", "reports-sales"), START, 1 << 20).records)
 
 
 def test_a_lane_that_has_parts_is_read_though_another_waits_for_its_client(tmp_path: Path) -> None:
@@ -734,8 +734,8 @@ class Broken(MemoryFabric):
         self._fail(job, "manifest")
         return super().manifest(job)
 
-    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
-        self._fail(job, f"read {log.partition('-')[0]}")
+    def read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
+        self._fail(job, f"read {log.encode().partition('-')[0]}")
         return super().read(job, log, position, limit_bytes)
 
     def acquire(self, job: str, queue: str) -> MemoryLease | None:

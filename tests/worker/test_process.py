@@ -14,7 +14,8 @@ from cauce.job.manifest import Manifest
 from cauce.job.topology import Topology
 from cauce.process.progress import tick
 from cauce.runner.local_client import create
-from cauce.worker.process import LONGEST_PAUSE_S, SHORTEST_PAUSE_S, work
+from cauce.worker.loop import Worker
+from cauce.worker.process import LEASES_SHARE, LONGEST_PAUSE_S, SHORTEST_PAUSE_S, work
 
 PAUSES = 60
 
@@ -51,6 +52,30 @@ def test_a_worker_whose_jobs_wait_for_their_upload_backs_off(monkeypatch: pytest
     assert max(leases) > 0
     assert pauses[-1] == LONGEST_PAUSE_S > SHORTEST_PAUSE_S
     assert pauses == sorted(pauses)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_worker_holds_leases_for_a_share_of_the_files_that_it_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    plan = load("coffee").plan()
+    for job in ("one", "two"):
+        create(
+            MemoryFabric(store), Manifest(job, "coffee", tuple(plan.results), {}, 2, 2, plan.digest), Topology(plan, 2)
+        )
+    held: list[int] = []
+
+    class Recorded(Worker):
+        def step(self) -> bool:
+            moved = super().step()
+            held.append(self.leases)
+            if len(held) == 200:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return moved
+
+    monkeypatch.setattr("cauce.worker.process.Worker", Recorded)
+    monkeypatch.setattr("cauce.worker.process.raise_file_limit", lambda: 4 * LEASES_SHARE)
+    assert work(MemoryFabric(store), "w1") == 0
+    assert max(held) == 4
 
 
 class _Watching:

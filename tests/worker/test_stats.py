@@ -15,6 +15,7 @@ import pytest
 from cauce.errors import FabricFull, FabricLost
 from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record
 from cauce.job.manifest import load_manifest
 from cauce.job.outcome import Outcome
@@ -169,7 +170,7 @@ class Slow(MemoryFabric):
     time: Time
     taken_s = 0.0
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         super().append(job, log, records)
         if log == STATS_LOG:
             self.time.now += 1.0
@@ -197,7 +198,7 @@ class Failing(MemoryFabric):
 
     problem: type[FabricFull] | type[FabricLost] = FabricFull
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         if log == STATS_LOG:
             raise self.problem("as the test wants it")
         super().append(job, log, records)

@@ -17,6 +17,8 @@ class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dataset: str
     queries: list[str] = []
     parameters: dict[str, str] = {}
+    on: str = ""
+    """The kept dataset that the job reads; empty if the client uploads the data."""
 
 
 class TableStatus(msgspec.Struct, frozen=True):
@@ -64,6 +66,9 @@ class JobStatus(msgspec.Struct, frozen=True):
     parameters: dict[str, str] = {}
     no_worker: NoWorker | None = None
     """Set while the job has not ended and no worker runs."""
+    on: str = ""
+    """The kept dataset that the job reads, and its version; empty and 0 if the client uploads the data."""
+    version: int = 0
 
     @property
     def over(self) -> bool:

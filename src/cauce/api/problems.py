@@ -5,9 +5,13 @@ from __future__ import annotations
 import msgspec
 
 
-class Problem(msgspec.Struct, frozen=True):
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`line` and `column` count from 1; they are given for an error in SQL text only."""
+
     type: str
     title: str
     status: int
     code: str
     detail: str
+    line: int | None = None
+    column: int | None = None

@@ -18,11 +18,21 @@ from cauce.cli.help import ANSWER, SERVICE, SETUP, TRY, CommandLine
 from cauce.cli.lab.broker import app as broker_app
 from cauce.cli.lab.chaos import app as chaos_app
 from cauce.cli.lab.deploy import app as deploy_app
-from cauce.cli.options import FileOptions, PartitionsOption, QueryOptions, RunOptions, SeedOption, dataset_names
+from cauce.cli.options import (
+    ConnectionOptions,
+    FileOptions,
+    JsonOption,
+    PartitionsOption,
+    QueryOptions,
+    RunOptions,
+    SeedOption,
+    TypeOption,
+    dataset_names,
+)
 from cauce.cli.remote.client_commands import register as register_service
 from cauce.cli.remote.cluster_commands import register as register_cluster
 from cauce.cli.serve import register as register_serve
-from cauce.cli.sql import SqlOptions, TypeOption
+from cauce.cli.sql import SqlOptions
 from cauce.errors import CauceError, JobFailed, UsageError
 from cauce.process.limits import cores
 from cauce.terminal.console import fail, warn
@@ -65,15 +75,15 @@ def run(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
 
 
 @app.command(rich_help_panel=ANSWER)
-def sql(options: SqlOptions, execution: RunOptions) -> None:
-    """Answer SQL statements over the files in a directory.
+def sql(options: SqlOptions, execution: RunOptions, connection: ConnectionOptions) -> None:
+    """Answer SQL statements over the files in a directory, or with --on over a dataset that a service keeps.
 
     All statements are one job. `-- name: top_customers` before a statement names its answer. With --out, the same
     command resumes a run that was interrupted or killed.
     """
     from cauce.cli.sql import sql_command
 
-    sql_command(options, execution)
+    sql_command(options, execution, connection)
 
 
 @app.command(rich_help_panel=ANSWER)
@@ -99,11 +109,21 @@ def explain(queries: QueryOptions, partitions: PartitionsOption = 0) -> None:
 
 
 @app.command(rich_help_panel=ANSWER)
-def datasets() -> None:
-    """List the datasets with their tables, files and queries."""
-    from cauce.cli.datasets import list_datasets
+def datasets(connection: ConnectionOptions, json: JsonOption = False) -> None:
+    """List the datasets with their tables, files and queries.
 
-    list_datasets()
+    With --gateway, list those that a service keeps for you too. --json lists only these.
+    """
+    if json and not connection.gateway:
+        raise UsageError("--json lists the datasets that a service keeps; name it with --gateway")
+    if not json:
+        from cauce.cli.datasets import list_datasets
+
+        list_datasets()
+    if connection.gateway:
+        from cauce.cli.remote.kept_commands import datasets_command
+
+        datasets_command(connection, json=json)
 
 
 @app.command(rich_help_panel=TRY)

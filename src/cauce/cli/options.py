@@ -143,6 +143,15 @@ MaxRejectsOption = Annotated[
         show_default=False,
     ),
 ]
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option("--schema", help="schema of the tables, as `cauce schema` prints it", metavar="FILE",
+                 show_default="inferred"),
+]  # fmt: skip
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="type of a column, such as orders.paid=decimal; repeatable", metavar="COLUMN=TYPE"),
+]
 DirOption = Annotated[Path, typer.Option("--dir", help="directory of the service: jobs, tokens, logs", metavar="DIR")]
 
 

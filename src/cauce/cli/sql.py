@@ -13,11 +13,14 @@ import typer
 
 from cauce.api.formats import REJECTS
 from cauce.cli.options import (
+    ConnectionOptions,
     FileOptions,
     FormatOption,
     MaxRejectsOption,
     ParamOption,
     RunOptions,
+    SchemaOption,
+    TypeOption,
     named_values,
 )
 from cauce.errors import UsageError
@@ -34,16 +37,6 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 40
 EXPLAINED_REJECTS = 100_000
 """So many rejects of a large run are looked at for the remedy."""
-
-SchemaOption = Annotated[
-    Path | None,
-    typer.Option("--schema", help="schema of the tables, as `cauce schema` prints it", metavar="FILE",
-                 show_default="inferred"),
-]  # fmt: skip
-TypeOption = Annotated[
-    list[str] | None,
-    typer.Option("--type", help="type of a column, such as orders.paid=decimal; repeatable", metavar="COLUMN=TYPE"),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +56,11 @@ class SqlOptions:
     schema: SchemaOption = None
     type: TypeOption = None
     param: ParamOption = None
+    on: Annotated[
+        str,
+        typer.Option("--on", help="kept dataset of a service to read, instead of --data", metavar="NAME",
+                     show_default=False),
+    ] = ""  # fmt: skip
     explain: Annotated[bool, typer.Option("--explain", help="print the plan and answer nothing")] = False
 
     def statements(self) -> str:
@@ -88,14 +86,35 @@ class SqlOptions:
         return named_values("--param", self.param, "year=2024")
 
 
-def sql_command(options: SqlOptions, execution: RunOptions) -> None:
+def sql_command(options: SqlOptions, execution: RunOptions, connection: ConnectionOptions) -> None:
     text = options.statements()
-    if options.explain:
+    if options.on:
+        from cauce.cli.remote.kept_commands import sql_on_command
+
+        _check_remote(options, execution)
+        sql_on_command(options, text, connection)
+    elif options.explain:
         _explain(options, text, execution)
     elif options.out is None and execution.work is None and not execution.fabric and _is_little(options, text):
         _answer_here(options, text, execution)
     else:
         _answer_with_workers(options, text, execution)
+
+
+def _check_remote(options: SqlOptions, execution: RunOptions) -> None:
+    """Raises if an option is given that has no meaning for a kept dataset."""
+    local = {
+        "--data": options.data != Path(),
+        "--schema": options.schema is not None,
+        "--type": bool(options.type),
+        "--explain": options.explain,
+    }
+    for name, default in vars(RunOptions()).items():
+        # The address of a fabric may come from the environment.
+        local[f"--{name.replace('_', '-')}"] = name != "fabric" and getattr(execution, name) != default
+    given = [name for name, is_given in local.items() if is_given]
+    if given:
+        raise UsageError(f"{', '.join(given)} cannot be combined with --on, which reads a dataset that a service keeps")
 
 
 def _dataset(options: SqlOptions, text: str) -> SqlDataset:

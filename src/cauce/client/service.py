@@ -14,7 +14,6 @@ import msgspec
 from cauce.api.http import JSON
 from cauce.api.jobs import JobStatus
 from cauce.client.job import Job, check_job, done
-from cauce.client.results import job_path
 from cauce.client.settings import (
     ANSWER_S,
     CONNECTIONS,
@@ -25,15 +24,18 @@ from cauce.client.settings import (
     Settings,
     log_connection,
 )
-from cauce.client.status import load_status, load_statuses
+from cauce.client.status import dataset_path, load_all_kept, load_kept, load_status, load_statuses
 from cauce.client.transport import Transport
 from cauce.errors import Refused
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from cauce.client.submission import Submission
+    from cauce.client.kept_upload import Keeping
+    from cauce.client.submission import SqlSubmission, Submission
+    from cauce.job.kept_messages import KeptDataset
     from cauce.plan import Dataset
+    from cauce.runner.answers import Answers
 
 
 class Service:
@@ -97,6 +99,7 @@ class Service:
         *,
         job: str | None = None,
         tables: Mapping[str, pl.DataFrame] | None = None,
+        on: str = "",
         wait: bool = True,
         on_progress: OnProgress | None = None,
         settings: Settings | None = None,
@@ -104,12 +107,14 @@ class Service:
     ) -> Job:
         """Uploads a dataset's files, or frames in their place, and waits for the answers unless `wait` is False.
 
+        With `on`, the queries read the kept dataset of this name, and nothing is uploaded.
+
         If `job` is the id of an existing job, uploads only the missing parts. Raises InputDiffers if that job holds
         other data.
         """
         from cauce.client.submission import Submission
 
-        prepared = Submission(dataset, data, queries, tables or {}, parameters, job)
+        prepared = Submission(dataset, data, queries, tables or {}, parameters, job, on)
         made = self.start(prepared, on_progress, settings)
         if wait:
             made.wait()
@@ -117,25 +122,26 @@ class Service:
 
     def start(
         self,
-        submission: Submission,
+        submission: Submission | SqlSubmission,
         on_progress: OnProgress | None = None,
         settings: Settings | None = None,
         on_created: Callable[[JobStatus], None] | None = None,
     ) -> Job:
         """Uploads all tables and returns when the service holds them. For an existing job, compares the files with the
         parts it holds and sends only missing ones. `on_created` is called when the job exists, before any upload."""
-        from cauce.client.upload import Upload
+        from cauce.client.upload import Target, Upload
 
         job = Job(self._transport, submission.job, submission.dataset)
-        body = msgspec.json.encode(submission.request)
-        reply = self._transport.request("PUT", job_path(job.id), body, {"Content-Type": JSON})
+        method, path, body = submission.creation
+        reply = self._transport.request(method, path, body, {"Content-Type": JSON})
         status = load_status(reply.body)
         if on_created is not None:
             on_created(status)
         if status.over:
             done(status)
         fresh = reply.status == 201
-        upload = Upload(self._transport, job.id, submission.sources, settings, on_progress, fresh=fresh)
+        target = Target("job", job.id)
+        upload = Upload(self._transport, target, submission.sources, settings, on_progress, fresh=fresh)
         try:
             upload.run()
         except Refused as refusal:
@@ -145,3 +151,98 @@ class Service:
             done(job.status())
             raise
         return job
+
+    def upload(
+        self,
+        name: str,
+        data: str | Path,
+        *,
+        schema: str | Path | None = None,
+        types: Mapping[str, str] | None = None,
+        declared: str | Path | Dataset | None = None,
+        keep_s: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> KeptDataset:
+        """Keeps the tables of a folder in the service under a name, for as many questions as one likes. Again with new
+        files, it adds them as a new version; files that the service holds are not sent again. Resumes an upload that
+        was interrupted.
+
+        The types of columns are inferred; `types` sets some, `schema` is a file as `cauce schema` prints it. `declared`
+        is a declared dataset whose tables these are. The dataset is removed `keep_s` seconds after its last upload.
+
+        >>> service.upload("shop", "data/", types={"orders.paid": "decimal"}).version
+        1
+        """
+        from cauce.client.kept_upload import Keeping
+        from cauce.runner.library import folder_of
+
+        given = None if schema is None else Path(schema)
+        return self.keep(name, Keeping(folder_of(data), given, types or {}, declared, keep_s), on_progress)
+
+    def keep(
+        self,
+        name: str,
+        keeping: Keeping,
+        on_progress: OnProgress | None = None,
+        settings: Settings | None = None,
+        on_prepared: Callable[[dict[str, int]], None] | None = None,
+    ) -> KeptDataset:
+        """As `upload`. `on_prepared` is called with the bytes of each table before anything is sent."""
+        from cauce.client.kept_upload import KeptUpload, prepare
+        from cauce.client.upload import Target
+
+        prepared = prepare(name, keeping, self.kept(name))
+        body = msgspec.json.encode(prepared.request)
+        self._transport.request("PUT", dataset_path(name), body, {"Content-Type": JSON})
+        if on_prepared is not None:
+            on_prepared({source.spec.name: source.bytes for source in prepared.sources})
+        KeptUpload(self._transport, Target("dataset", name), prepared.sources, settings, on_progress).run()
+        return load_kept(self._transport.request("GET", dataset_path(name)).body)
+
+    def kept(self, name: str) -> KeptDataset | None:
+        """The kept dataset of this name; None if there is none."""
+        try:
+            return load_kept(self._transport.request("GET", dataset_path(name)).body)
+        except Refused as refusal:
+            if refusal.code != "no-such-dataset":
+                raise
+            return None
+
+    def kept_files(self, name: str, tables: Sequence[str]) -> dict[str, str]:
+        """The table of each file of a kept dataset."""
+        from cauce.client.upload import Target, held_of
+
+        target = Target("dataset", name)
+        held = {table: held_of(self._transport, target, table).parts.values() for table in tables}
+        return {receipt.file: table for table, parts in held.items() for receipt in parts}
+
+    def datasets(self) -> list[KeptDataset]:
+        """Lists the kept datasets of this client, oldest first.
+
+        >>> [each.name for each in service.datasets()]
+        ['shop']
+        """
+        return load_all_kept(self._transport.request("GET", "/v1/datasets").body)
+
+    def sql(self, text: str, on: str, *, job: str | None = None, **parameters: str) -> Answers:
+        """Answers SQL statements over a kept dataset. Returns a dictionary of Polars frames by the name of the
+        statement, as `cauce.sql` does. All statements are one job over the current version of the dataset.
+
+        >>> service.sql("SELECT customer, sum(paid) FROM orders GROUP BY 1", on="shop")["q1"]
+        """
+        from cauce.client.submission import SqlSubmission
+
+        return self.start(SqlSubmission(text, on, parameters, job)).answers()
+
+    def drop(self, name: str, *, force: bool = False) -> None:
+        """Removes a kept dataset. Refused while jobs read it, unless it is forced: then these jobs fail.
+
+        >>> service.drop("shop")
+        """
+        existed = self.kept(name) is not None
+        try:
+            self._transport.request("DELETE", dataset_path(name) + ("?force=true" if force else ""))
+        except Refused as refusal:
+            # A repeated request may find that the first one dropped it, though its response was lost.
+            if not (existed and refusal.code == "no-such-dataset"):
+                raise

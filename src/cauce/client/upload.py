@@ -14,7 +14,7 @@ import hashlib
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 from urllib.parse import quote
@@ -47,16 +47,24 @@ class Held:
     complete: int | None = None
 
 
-def table_path(job: str, table: str) -> str:
-    return f"/v1/jobs/{quote(job, safe='')}/tables/{quote(table, safe='')}"
+@dataclass(frozen=True)
+class Target:
+    """Where an upload goes: a job, or a kept dataset."""
+
+    kind: str
+    name: str
+
+    def table(self, table: str) -> str:
+        """The path of a table."""
+        return f"/v1/{self.kind}s/{quote(self.name, safe='')}/tables/{quote(table, safe='')}"
 
 
-def held_of(transport: Transport, job: str, table: str) -> Held:
+def held_of(transport: Transport, target: Target, table: str) -> Held:
     parts: dict[int, PartReceipt] = {}
     first: int | None = 0
     complete: int | None = None
     while first is not None:
-        reply = transport.request("GET", f"{table_path(job, table)}/parts?from={first}")
+        reply = transport.request("GET", f"{target.table(table)}/parts?from={first}")
         with unreadable():
             page = msgspec.json.decode(reply.body, type=PartsBody)
         parts |= {each.part: each for each in page.parts}
@@ -64,34 +72,36 @@ def held_of(transport: Transport, job: str, table: str) -> Held:
     return Held(parts, complete)
 
 
-class _Table:
+class TableUpload:
     """The upload state of a table."""
 
     def __init__(self, source: Source, held: Held) -> None:
         self.source = source
         self.name = source.spec.name
         self.held = held
-        self.parts: int | None = None
-        """Total number of parts, once the whole table is cut."""
+        self.pieces: int | None = None
+        """Total number of pieces, once the whole table is cut."""
+        self.total = 0
+        """Of a kept dataset: the number of parts of its new version."""
         self.stored = 0
         self.sent = 0
         self.weight = 0
 
 
 @dataclass(frozen=True)
-class _Numbered:
-    table: _Table
+class Numbered:
+    table: TableUpload
     seq: int
     piece: Piece
 
 
 class Upload:
-    """One upload of a job's tables. The caller of `run` cuts parts; threads of this object send them."""
+    """One upload of the tables of a job. The caller of `run` cuts parts; threads of this object send them."""
 
     def __init__(
         self,
         transport: Transport,
-        job: str,
+        target: Target,
         sources: Sequence[Source],
         settings: Settings | None = None,
         on_progress: OnProgress | None = None,
@@ -99,7 +109,7 @@ class Upload:
         fresh: bool = False,
     ) -> None:
         self._transport = transport
-        self._job = job
+        self._target = target
         self._sources = sources
         self._settings = settings or Settings()
         self._on_progress = on_progress
@@ -109,7 +119,7 @@ class Upload:
         self._compressed = compress == "zstd" or (compress == "auto" and not transport.loopback)
         # Within one machine, data cannot be corrupted by the network.
         self._digests = not transport.loopback
-        self._queue: queue.SimpleQueue[_Numbered | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Numbered | None] = queue.SimpleQueue()
         self._window = threading.Semaphore(self._settings.window)
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -147,19 +157,23 @@ class Upload:
             self._queue.put(None)
 
     def _cut(self, source: Source) -> None:
-        table = _Table(source, Held() if self._fresh else held_of(self._transport, self._job, source.spec.name))
+        table = TableUpload(source, Held() if self._fresh else held_of(self._transport, self._target, source.spec.name))
         count = 0
-        for seq, piece in enumerate(source.pieces(self._settings.part_bytes)):
-            self._queue.put(_Numbered(table, seq, piece))
-            count = seq + 1
+        for seq, piece in self.numbered(table):
+            self._queue.put(Numbered(table, seq, piece))
+            count += 1
             # Before the next piece is cut, because a piece may already hold its bytes in memory.
             self._wait_for_window()
-        self._check_count(table, count)
+        self.check_count(table, count)
         with self._lock:
-            table.parts = count
+            table.pieces = count
             last = table.stored == count
         if last:
-            self._complete(table)
+            self.complete(table)
+
+    def numbered(self, table: TableUpload) -> Iterator[tuple[int, Piece]]:
+        """The pieces of a table with their numbers."""
+        return enumerate(table.source.pieces(self._settings.part_bytes))
 
     def _wait_for_window(self) -> None:
         while not self._window.acquire(timeout=POLL_S):
@@ -184,16 +198,16 @@ class Upload:
                 self._failure = self._failure or problem
             self._stop.set()
 
-    def _send(self, part: _Numbered, buffer: Buffer, codec: pa.Codec | None) -> None:
+    def _send(self, part: Numbered, buffer: Buffer, codec: pa.Codec | None) -> None:
         table, piece = part.table, part.piece
         body: Body = piece.content.read(buffer) if isinstance(piece.content, Range) else piece.content
         held = table.held.parts.get(part.seq)
-        if held is None and table.held.complete is not None:
-            self._refuse(table, f"{_described(part)}: the job has only {table.held.complete} parts of this table")
+        if held is None:
+            self.check_new(part)
         # A receipt of an older version has no digest: the part is sent, and the gateway compares it.
         compared = held is not None and bool(held.content)
         if held is not None and compared:
-            self._compare(part, body, held)
+            self.compare(part, body, held)
         else:
             headers = piece.headers
             if codec is not None and format_sent_as(piece.media_type).compressible and len(body):
@@ -204,73 +218,82 @@ class Upload:
             table.stored += 1
             table.sent += not compared
             table.weight += piece.weight
-            last = table.stored == table.parts
+            last = table.stored == table.pieces
         self._report(table)
         if last:
-            self._complete(table)
+            self.complete(table)
 
-    def _put(self, part: _Numbered, body: Body, headers: dict[str, str]) -> None:
+    def check_new(self, part: Numbered) -> None:
+        """Raises if a part that the service does not hold cannot be added."""
+        if part.table.held.complete is not None:
+            complete = part.table.held.complete
+            self.refuse(part.table, f"{described(part)}: the job has only {complete} parts of this table")
+
+    def _put(self, part: Numbered, body: Body, headers: dict[str, str]) -> None:
         if self._digests:
             digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
             headers[CONTENT_DIGEST] = f"sha-256=:{digest}:"
-        path = f"{table_path(self._job, part.table.name)}/parts/{part.seq}"
+        path = f"{self._target.table(part.table.name)}/parts/{part.seq}"
         try:
             self._transport.request("PUT", path, body, headers, stop=self._stop)
         except Refused as refusal:
             if refusal.code in CONFLICTS:
-                self._refuse(part.table, f"{_described(part)}: {refusal}", refusal)
+                self.refuse(part.table, f"{described(part)}: {refusal}", refusal)
             raise
 
-    def _complete(self, table: _Table) -> None:
-        if table.held.complete is not None:
-            return
-        body = msgspec.json.encode({"parts": table.parts})
-        path = f"{table_path(self._job, table.name)}/complete"
+    def complete(self, table: TableUpload) -> None:
+        """Called when the service holds every piece of the table."""
+        if table.held.complete is None:
+            self.complete_with(table, table.pieces or 0)
+
+    def complete_with(self, table: TableUpload, parts: int) -> None:
+        body = msgspec.json.encode({"parts": parts})
+        path = f"{self._target.table(table.name)}/complete"
         try:
             self._transport.request("POST", path, body, {"Content-Type": JSON}, stop=self._stop)
         except Refused as refusal:
             if refusal.code in CONFLICTS:
-                self._refuse(table, str(refusal), refusal)
+                self.refuse(table, str(refusal), refusal)
             raise
 
-    def _compare(self, part: _Numbered, body: Body, held: PartReceipt) -> None:
+    def compare(self, part: Numbered, body: Body, held: PartReceipt) -> None:
         """Raises if a held part differs from the one that would be sent."""
-        piece = part.piece
+        piece, kind = part.piece, self._target.kind
         changed = ""
         if (held.file, held.first_line) != (piece.file, piece.first_line):
             changed = f"part {held.part} was sent from {held.file}, line {held.first_line:,}"
         elif held.columns != columns_digest(piece.columns) or held.form != format_sent_as(piece.media_type).name:
-            changed = "the job holds other column names or another file format"
+            changed = f"the {kind} holds other column names or another file format"
         elif held.size != len(body):
-            changed = f"the job holds {held.size:,} bytes here, and this file has {len(body):,}"
+            changed = f"the {kind} holds {held.size:,} bytes here, and this file has {len(body):,}"
         elif held.content != hashlib.sha256(body).hexdigest():
-            changed = f"the job holds other content of the same size here ({held.size:,} bytes)"
+            changed = f"the {kind} holds other content of the same size here ({held.size:,} bytes)"
         if changed:
-            self._refuse(part.table, f"{_described(part)}: {changed}")
+            self.refuse(part.table, f"{described(part)}: {changed}")
 
-    def _check_count(self, table: _Table, count: int) -> None:
+    def check_count(self, table: TableUpload, count: int) -> None:
         """Raises if the service holds more parts than these files have."""
         beyond = [each for seq, each in table.held.parts.items() if seq >= count]
         if beyond:
             first = min(beyond, key=lambda each: each.part)
-            self._refuse(
+            self.refuse(
                 table,
                 f"the job holds more of it than these files have: part {first.part}, from {first.file or table.name}, "
                 f"line {first.first_line:,}",
             )
 
-    def _refuse(self, table: _Table, difference: str, cause: Refused | None = None) -> NoReturn:
+    def refuse(self, table: TableUpload, difference: str, cause: Refused | None = None) -> NoReturn:
         raise InputDiffers(
-            f"job {self._job} was sent with other data: table {table.name}, {difference}. Send these files under "
-            "another job id, or the same files as before under this one"
+            f"job {self._target.name} was sent with other data: table {table.name}, {difference}. Send these files "
+            "under another job id, or the same files as before under this one"
         ) from cause
 
-    def _report(self, table: _Table) -> None:
+    def _report(self, table: TableUpload) -> None:
         if self._on_progress is None:
             return
         with self._lock:
             self._on_progress(Sent(table.name, table.weight, table.source.bytes, table.stored, table.sent))
 
 
-def _described(part: _Numbered) -> str:
+def described(part: Numbered) -> str:
     return f"file {part.piece.file}, {part.piece.extent} (part {part.seq})"

@@ -114,6 +114,8 @@ class _FabricIoLoop:
             closed = bool(readable) and not self._listen()
             try:
                 self._work()
+            except BrokenPipeError:
+                return
             except (CauceError, OSError) as problem:
                 code = problem.code if isinstance(problem, CauceError) else "os"
                 sys.stderr.write(f"cannot access the cluster's log on the fabric; retrying: [{code}] {problem}\n")
@@ -126,7 +128,11 @@ class _FabricIoLoop:
 
     def _listen(self) -> bool:
         """False if the doctor has closed the connection."""
-        data = self.doctor.recv(_MESSAGE_BYTES)
+        try:
+            data = self.doctor.recv(_MESSAGE_BYTES)
+        except ConnectionResetError:
+            # It has exited without reading the last message.
+            data = b""
         if data:
             self.pending.append(msgspec.msgpack.decode(data, type=FabricIoMessage))
         return bool(data)

@@ -29,15 +29,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from cauce.fabric.names import Log
 from cauce.fabric.position import START, Position
 from cauce.fabric.records import Record
 
-__all__ = ["START", "Append", "Batch", "Durability", "Fabric", "Lease", "Position"]
+__all__ = ["START", "Append", "Batch", "Durability", "Fabric", "Lease", "Log", "Position"]
 
 Durability = Literal["process", "power"]
 """Failures that confirmed records survive: the crash of any process, or also a loss of power."""
 
-Append = tuple[str, Sequence[Record]]
+Append = tuple[Log, Sequence[Record]]
 """A log and the records to append to it."""
 
 
@@ -70,9 +71,8 @@ class Lease(Protocol):
 class Fabric(Protocol):
     """Logs are named within a job and are created by their first append.
 
-    A log may belong to a log group: `names.log_in_group` makes its name, and `names.log_group_of` is the only reader of
-    the group. A fabric may store the logs of a group together, which is cheaper to create and more expensive to read
-    one by one."""
+    A log belongs to a log group (see `Log`). A fabric may store the logs of a group together, which is cheaper to
+    create and more expensive to read one by one. Logs of different groups with the same name are different logs."""
 
     def create_job(self, job: str, manifest: bytes) -> bytes:
         """Registers a job. Idempotent: returns the manifest of the first call."""
@@ -87,18 +87,18 @@ class Fabric(Protocol):
     def manifest(self, job: str) -> bytes | None:
         """The job's manifest; None if the job does not exist."""
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         """Returns when all records are confirmed. If it raises, any of them may have been appended or not. Raises
         JobGone if the job does not exist; while it is being deleted, records may also be confirmed and deleted."""
 
     def append_all(self, job: str, appends: Sequence[Append]) -> None:
         """Appends to several logs of a job and waits for all confirms. Order is kept within each log."""
 
-    def read_barrier(self, job: str | None = None, *logs: str) -> None:
+    def read_barrier(self, job: str | None = None, *logs: Log) -> None:
         """Everything confirmed to any process before this call is visible after it. Covers jobs and manifests, or the
         records of `logs` if a job is given. Call it before an error that reports absence."""
 
-    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
+    def read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
         """Returns records after a position, at least one if one is visible. Does not wait for more. A job that does not
         exist has none."""
 
@@ -109,7 +109,7 @@ class Fabric(Protocol):
         """Acquires the lease of the first visible task of a queue that is neither completed nor held; None if there is
         none."""
 
-    def trim(self, job: str, keep: Sequence[str]) -> None:
+    def trim(self, job: str, keep: Sequence[Log]) -> None:
         """For a job that has ended: deletes all its leases and all its logs except `keep`. Later appends to other logs
         and later tasks are discarded. Idempotent."""
 

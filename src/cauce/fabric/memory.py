@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from cauce.fabric.contract import Append, Batch, Position
-from cauce.fabric.names import check_name, is_service_log, job_gone
+from cauce.fabric.names import Log, check_name, is_service_log, job_gone
 from cauce.fabric.records import Record
 
 
@@ -54,15 +54,15 @@ class NoFaults:
 @dataclass(eq=False)
 class _Job:
     manifest: bytes
-    logs: dict[str, dict[str, list[Record]]] = field(default_factory=dict)
+    logs: dict[Log, dict[str, list[Record]]] = field(default_factory=dict)
     """By log, the records of each writer."""
     queues: dict[str, list[str]] = field(default_factory=dict)
     holders: dict[tuple[str, str], object] = field(default_factory=dict)
     finished: set[tuple[str, str]] = field(default_factory=set)
-    kept: frozenset[str] | None = None
+    kept: frozenset[Log] | None = None
     """The remaining logs of a trimmed job."""
 
-    def accepts(self, log: str) -> bool:
+    def accepts(self, log: Log) -> bool:
         return self.kept is None or log in self.kept
 
 
@@ -100,12 +100,12 @@ class _View:
 
     def __init__(self, job: _Job) -> None:
         self.job = job
-        self._visible: dict[str, dict[str, int]] = {}
+        self._visible: dict[Log, dict[str, int]] = {}
 
-    def reveal_all(self, log: str) -> None:
+    def reveal_all(self, log: Log) -> None:
         self._visible[log] = {writer: len(records) for writer, records in self.job.logs.get(log, {}).items()}
 
-    def visible(self, log: str, reveal: Callable[[int], int]) -> dict[str, list[Record]]:
+    def visible(self, log: Log, reveal: Callable[[int], int]) -> dict[str, list[Record]]:
         """The visible records of each writer. `reveal` decides how many of the others become visible now."""
         counts = self._visible.setdefault(log, {})
         found: dict[str, list[Record]] = {}
@@ -196,8 +196,8 @@ class MemoryFabric:
             self._see_all_changes()
         return self._known.get(name)
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
-        where = f"{check_name('job', job)}/{check_name('log', log)}"
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
+        where = f"{check_name('job', job)}/{log}"
         self._faults.before("append", where)
         view = self._current(job)
         if view is None:
@@ -212,7 +212,7 @@ class MemoryFabric:
         for log, records in appends:
             self.append(job, log, records)
 
-    def read_barrier(self, job: str | None = None, *logs: str) -> None:
+    def read_barrier(self, job: str | None = None, *logs: Log) -> None:
         if job is None:
             self._see_all_changes()
             return
@@ -221,7 +221,7 @@ class MemoryFabric:
             assert view is not None
             view.reveal_all(log)
 
-    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
+    def read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
         where = f"{job}/{log}"
         self._faults.before("read", where)
         self._poll()
@@ -280,7 +280,7 @@ class MemoryFabric:
                 held.finished.add(key)
         self._faults.after(step, f"{job}/{key[1]}")
 
-    def trim(self, job: str, keep: Sequence[str]) -> None:
+    def trim(self, job: str, keep: Sequence[Log]) -> None:
         self._faults.before("trim", job)
         held = self._store.jobs.get(job)
         if held is not None:

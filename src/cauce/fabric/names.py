@@ -1,8 +1,9 @@
-"""Valid names of jobs, logs, queues and tasks: every fabric can use them as names of files or queues."""
+"""Names of jobs, logs, queues and tasks: every fabric can use them as names of files or queues."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from cauce.errors import FabricError, JobGone
 
@@ -36,12 +37,28 @@ def job_gone(job: str) -> JobGone:
     return JobGone(f"job {job} does not exist: it was deleted, or never created; create it again to append to it")
 
 
-def log_in_group(group: str, name: str) -> str:
-    """The name of a log that shares a log group with others. A log whose name has no group is a group of its own."""
-    assert "." not in group
-    return f"{group}.{name}"
+@dataclass(frozen=True, slots=True, order=True)
+class Log:
+    """A log of a job: its log group, and its name within the group. The name is empty for the only log of a group."""
 
+    group: str
+    name: str = ""
 
-def log_group_of(log: str) -> str:
-    """The log group of a name, as `log_in_group` has put it there."""
-    return log.partition(".")[0]
+    def __post_init__(self) -> None:
+        if "." in self.group or not _NAME.fullmatch(self.encode()):
+            raise FabricError(
+                f"invalid name of a log {self.encode()!r}: use 1 to 100 letters, digits, dots, hyphens or underscores, "
+                "without a dot in its group"
+            )
+
+    def encode(self) -> str:
+        """The stored form. Only `decode` may read it."""
+        return f"{self.group}.{self.name}" if self.name else self.group
+
+    @staticmethod
+    def decode(stored: str) -> Log:
+        group, _, name = stored.partition(".")
+        return Log(group, name)
+
+    def __str__(self) -> str:
+        return self.encode()

@@ -32,11 +32,14 @@ class _Versioned(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-def decode_json(data: bytes, kind: type[T], reads: int, what: str) -> T:
-    """Decodes a stored JSON object with a field `version`. Raises OtherVersion or CorruptRecord. The version is
-    decoded first, since another version may have other fields."""
+def decode_json(data: bytes, kind: type[T], reads: int, what: str, *, oldest: int | None = None) -> T:
+    """Decodes a stored JSON object with a field `version`, which must be the one that this program `reads`, or from
+    `oldest` on. Raises OtherVersion or CorruptRecord. The version is decoded first, since another version may have
+    other fields."""
     try:
-        check_version(msgspec.json.decode(data, type=_Versioned).version, reads, what)
+        found = msgspec.json.decode(data, type=_Versioned).version
+        if not (reads if oldest is None else oldest) <= found <= reads:
+            check_version(found, reads, what)
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         raise CorruptRecord(f"{what} is damaged: {problem}") from None

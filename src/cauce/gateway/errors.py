@@ -5,9 +5,15 @@ ServiceError                  code                   status
 ├── NoSuchJob                 no-such-job            404   also if the job belongs to another owner
 ├── NoSuchTable               no-such-table          404
 ├── NoSuchQuery               no-such-query          404
+├── NoSuchDataset             no-such-dataset        404   also if the kept dataset belongs to another owner
 ├── JobExistsOtherwise        job-exists-otherwise   409   the id is used by a different job
 ├── JobOver                   job-over               409   parts for a job that has ended
 ├── JobDamaged                job-damaged            409   stored records of the job cannot be read
+├── ReadsKeptDataset          reads-kept-dataset     409   parts for a job over a kept dataset
+├── DatasetExistsOtherwise    dataset-exists-otherwise 409 the name is used by a different dataset
+├── DatasetInUse              dataset-in-use         409   jobs read the kept dataset that is to be dropped
+├── DatasetNotReady           dataset-not-ready      409   a table of the kept dataset is not complete yet
+├── QuotaExceeded             quota                  403   a quota of the owner is reached
 ├── PartDiffers               part-differs           409   the part was stored with other content
 ├── TableComplete             table-complete         409   a new part for a table that is complete
 ├── CountDiffers              count-differs          409   completed, or being completed, with another count
@@ -54,6 +60,10 @@ class NoSuchQuery(ServiceError):
     status, code = 404, "no-such-query"
 
 
+class NoSuchDataset(ServiceError):
+    status, code = 404, "no-such-dataset"
+
+
 class JobExistsOtherwise(ServiceError):
     status, code = 409, "job-exists-otherwise"
 
@@ -64,6 +74,26 @@ class JobOver(ServiceError):
 
 class JobDamaged(ServiceError):
     status, code = 409, "job-damaged"
+
+
+class ReadsKeptDataset(ServiceError):
+    status, code = 409, "reads-kept-dataset"
+
+
+class DatasetExistsOtherwise(ServiceError):
+    status, code = 409, "dataset-exists-otherwise"
+
+
+class DatasetInUse(ServiceError):
+    status, code = 409, "dataset-in-use"
+
+
+class DatasetNotReady(ServiceError):
+    status, code = 409, "dataset-not-ready"
+
+
+class QuotaExceeded(ServiceError):
+    status, code = 403, "quota"
 
 
 class PartDiffers(ServiceError):

@@ -27,6 +27,10 @@ class ServiceLimits:
     held_bytes: int = 256 << 30
     receiving_seconds: float = 600.0
     results_seconds: float = 86_400.0
+    kept_datasets_per_owner: int = 100
+    kept_bytes_per_owner: int = 64 << 30
+    kept_seconds: float = 604_800.0
+    """How long a kept dataset is kept after its last upload, unless its owner chooses another time."""
     references: tuple[Path, ...] = ()
     private: tuple[Path, ...] = ()
     lanes: int = field(default_factory=lambda: os.cpu_count() or 1)

@@ -34,6 +34,7 @@ class ResultPage:
     next: str | None
     complete: bool
     total: int
+    columns: Mapping[str, Output]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cauce.api.jobs import JobRequest, JobStatus
 from cauce.datasets.registry import Registry
 from cauce.doctor.supervision.events import EventLog
 from cauce.errors import FabricError
@@ -16,6 +17,8 @@ from cauce.gateway.errors import NoRoom
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.read_model_cache import EndFound, Tell
 from cauce.gateway.jobs.uploads import SharedState
+from cauce.gateway.kept.dataset_jobs import KeptJobs
+from cauce.gateway.kept.dataset_service import KeptDatasets
 from cauce.gateway.limits import ServiceLimits
 
 
@@ -25,6 +28,8 @@ class Service:
     """The folder of the fabric; None if the fabric is not on this machine."""
     fabric: Fabric
     jobs: Jobs
+    kept: KeptDatasets
+    kept_jobs: KeptJobs
     events: EventLog
 
     def check(self, free_bytes: int) -> None:
@@ -42,6 +47,16 @@ class Service:
                 "jobs that are no longer needed, or free some space",
                 retry_after=10,
             )
+
+    def create(self, owner: str, job: str, request: JobRequest) -> tuple[JobStatus, bool]:
+        """Creates a job, over data that its client uploads or over a kept dataset."""
+        if request.on:
+            return self.kept_jobs.named(owner, job, request)
+        return self.jobs.create(owner, job, request)
+
+    def sweep(self) -> None:
+        self.jobs.sweep()
+        self.kept.sweep()
 
     def close(self) -> None:
         self.fabric.close()
@@ -61,6 +76,7 @@ def service_maker(
     def make() -> Service:
         fabric = open_fabric(address, durability)
         jobs = Jobs(fabric, limits, datasets=datasets, tell=tell, end_found=end_found, shared=shared)
-        return Service(root, fabric, jobs, EventLog(fabric))
+        kept = KeptDatasets(fabric, limits, jobs, datasets, shared.idleness)
+        return Service(root, fabric, jobs, kept, KeptJobs(limits, jobs, kept, datasets), EventLog(fabric))
 
     return make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from cauce.fabric.contract import START, Batch, Fabric, Position
+from cauce.fabric.contract import START, Batch, Fabric, Log, Position
 from cauce.fabric.records import Record
 
 READ_BYTES = 4 << 20
@@ -15,7 +15,7 @@ class LogReader:
     they are read again. Delivery is at least once anyway: pass the records through `Names.fresh` to deduplicate them,
     or fold them into a state that does not change with duplicates."""
 
-    def __init__(self, log: str, limit_bytes: int = READ_BYTES, position: Position = START) -> None:
+    def __init__(self, log: Log, limit_bytes: int = READ_BYTES, position: Position = START) -> None:
         self.log = log
         self.position = position
         self._limit_bytes = limit_bytes

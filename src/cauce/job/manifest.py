@@ -8,14 +8,18 @@ from collections import OrderedDict
 import msgspec
 
 from cauce.datasets.registry import Registry
-from cauce.errors import CorruptRecord, PlanMismatch, UsageError
+from cauce.errors import CorruptRecord, FabricError, PlanMismatch, UsageError
+from cauce.fabric.names import Log
 from cauce.fabric.versions import decode_json
+from cauce.job.kept import KeptVersion
 from cauce.plan import Dataset
 from cauce.plan.outputs import Output, output_named
 from cauce.plan.physical import Plan
 from cauce.sql_frontend.source import SqlSource
 
 VERSION = 2
+KEPT_VERSION = 3
+"""Of a job over a kept dataset: a program that knows only the version before would wait for its upload."""
 _PLANS_KEPT = 64
 _plans: OrderedDict[bytes, Plan] = OrderedDict()
 
@@ -23,15 +27,17 @@ _plans: OrderedDict[bytes, Plan] = OrderedDict()
 class StoredLog(msgspec.Struct, frozen=True):
     """A log that is read after the job has ended, and the producers that close it."""
 
-    log: str
+    encoded_log: str = msgspec.field(name="log")
     producers: tuple[int, ...]
 
+    @property
+    def log(self) -> Log:
+        return Log.decode(self.encoded_log)
 
-class StoredAnswer(msgspec.Struct, frozen=True):
+
+class StoredAnswer(StoredLog, frozen=True):
     """The log with the pages of a query, and its columns as (column name, output name)."""
 
-    log: str
-    producers: tuple[int, ...]
     columns: tuple[tuple[str, str], ...]
 
     def outputs(self) -> dict[str, Output]:
@@ -44,6 +50,13 @@ class Outline(msgspec.Struct, frozen=True):
 
     tables: dict[str, StoredLog] = {}
     answers: dict[str, StoredAnswer] = {}
+
+    def check(self) -> None:
+        """Raises FabricError for an invalid log, UsageError for an unknown output."""
+        for stored in (*self.tables.values(), *self.answers.values()):
+            _ = stored.log
+        for answer in self.answers.values():
+            answer.outputs()
 
 
 class MemoryShares(msgspec.Struct, frozen=True):
@@ -74,7 +87,10 @@ class Manifest(msgspec.Struct, frozen=True):
     outline: Outline = Outline()
     memory: MemoryShares = MemoryShares()
     sql: SqlSource | None = None
-    """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process."""
+    """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process, unless its
+    statements read the tables of a declared one."""
+    on: KeptVersion | None = None
+    """The version of a kept dataset that the job reads; None if its client sends the data."""
 
     def dump(self) -> bytes:
         return msgspec.json.encode(self)
@@ -85,8 +101,8 @@ class Manifest(msgspec.Struct, frozen=True):
         Raises DatasetMissing if the dataset is not registered, PlanMismatch if the plan differs from the manifest's.
         """
         key = msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
-        if self.sql is None:
-            datasets.require(self.dataset)
+        if self.sql is None or self.sql.declared:
+            datasets.require(self.dataset if self.sql is None else self.sql.declared)
         plan = _plans.pop(key, None) or self._make_plan(self._load(datasets))
         _plans[key] = plan
         while len(_plans) > _PLANS_KEPT:
@@ -99,7 +115,8 @@ class Manifest(msgspec.Struct, frozen=True):
         # Imported only for such jobs: the parser takes a tenth of a second.
         from cauce.sql_frontend.dataset import dataset_of
 
-        return dataset_of(self.sql, self.parameters, self.dataset)
+        declared = datasets.load(self.sql.declared) if self.sql.declared else None
+        return dataset_of(self.sql, self.parameters, self.dataset, declared)
 
     def _make_plan(self, dataset: Dataset) -> Plan:
         if self.source and dataset.version != self.source:
@@ -121,10 +138,9 @@ def load_manifest(data: bytes, job: str = "") -> Manifest:
     what = f"the stored manifest of job {job}" if job else "the stored manifest"
     if not data.strip(b"\0 \n"):
         raise CorruptRecord(f"{what} is damaged: it is empty")
-    manifest = decode_json(data, Manifest, VERSION, what)
+    manifest = decode_json(data, Manifest, KEPT_VERSION, what, oldest=VERSION)
     try:
-        for answer in manifest.outline.answers.values():
-            answer.outputs()
-    except UsageError as problem:
+        manifest.outline.check()
+    except (UsageError, FabricError) as problem:
         raise CorruptRecord(f"{what} is damaged: {problem}") from None
     return manifest

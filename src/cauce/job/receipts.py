@@ -17,9 +17,9 @@ from itertools import islice
 import msgspec
 
 from cauce.api.parts import Held
-from cauce.fabric.contract import Fabric
-from cauce.fabric.names import log_in_group
+from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
+from cauce.job.kept import TableVersion
 from cauce.job.log_reader import LogReader
 from cauce.job.topology import CONTROL
 
@@ -94,7 +94,7 @@ class Receipts:
     """The state of the receipts log up to the position read. A cache: every process can rebuild it."""
 
     def __init__(self, table: str) -> None:
-        self.log = log_in_group(CONTROL, f"receipts-{table}")
+        self.log = Log(CONTROL, f"receipts-{table}")
         self.held: dict[int, Receipt] = {}
         self.complete: int | None = None
         self.bytes = 0
@@ -103,6 +103,7 @@ class Receipts:
         self.completed_at = 0.0
         self._claims: dict[int, set[str]] = {}
         self._closings: set[int] = set()
+        self._completions: set[int] = set()
         self._reader = LogReader(self.log)
 
     def advance(self, fabric: Fabric, job: str) -> None:
@@ -125,7 +126,18 @@ class Receipts:
             case Kind.END:
                 self.completed_at = msgspec.json.decode(each.body, type=Completion).at
                 self.last_at = max(self.last_at, self.completed_at)
-                self.complete = each.seq
+                self.complete = max(self.complete or 0, each.seq)
+                self._completions.add(each.seq)
+
+    @property
+    def count(self) -> int:
+        """The number of stored parts."""
+        return len(self.held)
+
+    @property
+    def versions(self) -> int:
+        """How often the table was completed, each time with more parts. More than once only in a kept dataset."""
+        return len(self._completions)
 
     def claims(self, seq: int) -> frozenset[str]:
         """Digests of the contents that gateways intended to append under a number."""
@@ -153,3 +165,19 @@ class Receipts:
             else:
                 ranges.append((seq, seq))
         return Held(ranges, len(self.held), self.bytes, self.complete)
+
+
+class FixedReceipts(Receipts):
+    """The receipts of a table of a job that reads a version of a kept dataset: complete from the start."""
+
+    def __init__(self, table: str, version: TableVersion) -> None:
+        super().__init__(table)
+        self.complete = version.parts
+        self.bytes = version.bytes
+
+    @property
+    def count(self) -> int:
+        return self.complete or 0
+
+    def advance(self, fabric: Fabric, job: str) -> None:
+        """There is nothing to read."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cauce.errors import JobGone
-from cauce.fabric.contract import Fabric
+from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import Record
 
 _TRIES = 5
 
 
-def append_to_service_log(fabric: Fabric, name: str, log: str, records: Sequence[Record]) -> None:
+def append_to_service_log(fabric: Fabric, name: str, log: Log, records: Sequence[Record]) -> None:
     """Appends to a log of the service, and creates it if it does not exist. `name` is one of `service_log_name`."""
     for attempt in range(_TRIES):
         fabric.create_job(name, b"{}")

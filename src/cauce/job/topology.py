@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cauce.fabric.names import log_in_group
+from cauce.fabric.names import Log
+from cauce.job.kept import KeptVersion, RawSource
 from cauce.job.manifest import Outline, StoredAnswer, StoredLog
 from cauce.plan.outputs import output_name
 from cauce.plan.physical import Edge, Plan, Result, Stage
@@ -20,7 +21,7 @@ SOURCES = "sources"
 FOLDS = "folds"
 CONTROL = "control"
 HOME = "home"
-JOB_LOG = log_in_group(CONTROL, "job")
+JOB_LOG = Log(CONTROL, "job")
 
 _EDGE_LOG_GROUPS = 4
 """Fewer groups are cheaper to create, more are cheaper to read: a reader skips over the other edges of a group."""
@@ -39,8 +40,8 @@ class TaskSpec:
         return f"{self.number:05d}"
 
     @property
-    def journal(self) -> str:
-        return log_in_group("journal", self.name)
+    def journal(self) -> Log:
+        return Log("journal", self.name)
 
     def __str__(self) -> str:
         kind = "lane" if self.stage.table is not None else "partition"
@@ -53,8 +54,12 @@ class Topology:
 
     plan: Plan
     lanes: int
+    kept: KeptVersion | None = None
+    """The version of a kept dataset that the job reads."""
 
     def lanes_of(self, table: TableSpec) -> int:
+        if self.kept is not None:
+            return self.kept.tables[table.name].lanes
         return 1 if table.small else self.lanes
 
     @cached_property
@@ -103,27 +108,37 @@ class Topology:
     def width(self, edge: Edge) -> int:
         return self.plan.partitions if edge.spread == "hash" else 1
 
-    def edge_log(self, edge: Edge, partition: int) -> str:
-        log = f"edge-{edge.number}-{partition if self.width(edge) > 1 else 0}"
-        return log_in_group(HOME if edge.number in self.streamed else f"edges{edge.number % _EDGE_LOG_GROUPS}", log)
+    def edge_log(self, edge: Edge, partition: int) -> Log:
+        name = f"edge-{edge.number}-{partition if self.width(edge) > 1 else 0}"
+        return Log(HOME if edge.number in self.streamed else f"edges{edge.number % _EDGE_LOG_GROUPS}", name)
 
-    def raw_log(self, table: TableSpec, lane: int) -> str:
-        return f"raw-{table.name}-{lane}"
+    def raw_log(self, table: TableSpec, lane: int) -> Log:
+        return Log(f"raw-{table.name}-{lane}")
 
-    def logs(self) -> list[str]:
-        """Every log whose producers close it with a count."""
-        raw = [self.raw_log(table, lane) for table in self.plan.tables for lane in range(self.lanes_of(table))]
+    def source(self, job: str, table: TableSpec, lane: int) -> RawSource:
+        """Where the parts of a lane are."""
+        if self.kept is not None:
+            return self.kept.source(table.name, lane)
+        return RawSource(job, self.raw_log(table, lane))
+
+    def raw_logs(self) -> list[Log]:
+        """The logs of all lanes of the job's own tables: none if it reads a kept dataset."""
+        own = self.plan.tables if self.kept is None else ()
+        return [self.raw_log(table, lane) for table in own for lane in range(self.lanes_of(table))]
+
+    def logs(self) -> list[Log]:
+        """Every log of the job whose producers close it with a count."""
         edges = [self.edge_log(edge, each) for edge in self._edges() for each in range(self.width(edge))]
         answers = [self.result_log(query) for query in self.plan.results]
         reports = [self.reports_log(table) for table in self.plan.tables]
-        return list(dict.fromkeys([*raw, *edges, *answers, *reports]))
+        return list(dict.fromkeys([*self.raw_logs(), *edges, *answers, *reports]))
 
     def _edges(self) -> Iterator[Edge]:
         for stage in self.plan.stages:
             yield from stage.sends
 
-    def reports_log(self, table: TableSpec) -> str:
-        return log_in_group(HOME, f"reports-{table.name}")
+    def reports_log(self, table: TableSpec) -> Log:
+        return Log(HOME, f"reports-{table.name}")
 
     def reporters(self, table: TableSpec) -> tuple[int, ...]:
         """The producers of a table's reject reports: the lanes of its first pass."""
@@ -131,11 +146,11 @@ class Topology:
             task.number for task in self.tasks if task.stage.table is table and task.stage.report_rejects is not None
         )
 
-    def result_log(self, query: str) -> str:
+    def result_log(self, query: str) -> Log:
         for number, result in self.streamed.items():
             if result.query == query:
-                return log_in_group(HOME, f"edge-{number}-0")
-        return log_in_group(HOME, f"answer-{query}")
+                return Log(HOME, f"edge-{number}-0")
+        return Log(HOME, f"answer-{query}")
 
     def result_producers(self, query: str) -> tuple[int, ...]:
         for number, result in self.streamed.items():
@@ -145,10 +160,12 @@ class Topology:
 
     def outline(self) -> Outline:
         """The part of the topology that is needed to read the results of the job."""
-        tables = {table.name: StoredLog(self.reports_log(table), self.reporters(table)) for table in self.plan.tables}
+        tables = {
+            table.name: StoredLog(self.reports_log(table).encode(), self.reporters(table)) for table in self.plan.tables
+        }
         answers = {query: self._stored_answer(result) for query, result in self.plan.results.items()}
         return Outline(tables, answers)
 
     def _stored_answer(self, result: Result) -> StoredAnswer:
         columns = tuple((column, output_name(output)) for column, output in result.columns.items())
-        return StoredAnswer(self.result_log(result.query), self.result_producers(result.query), columns)
+        return StoredAnswer(self.result_log(result.query).encode(), self.result_producers(result.query), columns)

@@ -149,11 +149,17 @@ class Late:
         if not columns:
             # Only literals: Polars would return one row instead of one per row.
             base = pl.DataFrame({"#row": np.zeros(self.height, dtype=np.int8)})
-            return base.with_columns(expressions).drop("#row")
+            return _materialised(base.with_columns(expressions).drop("#row"))
         frame = self.frame(columns)
         names = [expression.meta.output_name() for expression in expressions]
         # Sequentially and in this thread: a Python function may suspend the step that it is part of.
-        return frame.with_columns_seq(expressions).select(names)
+        return _materialised(frame.with_columns_seq(expressions).select(names))
 
     def with_columns(self, expressions: Sequence[pl.Expr]) -> Late:
         return self.beside(self.evaluate(expressions))
+
+
+def _materialised(frame: pl.DataFrame) -> pl.DataFrame:
+    """With one value per row also in columns of a literal: Polars keeps only one value, and calls Python functions
+    over such columns with one row."""
+    return pl.DataFrame(frame.get_columns())

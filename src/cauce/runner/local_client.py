@@ -11,7 +11,7 @@ from typing import Protocol
 import polars as pl
 
 from cauce.errors import CorruptRecord, CutWrongly, JobFailed, MemoryExceeded
-from cauce.fabric.contract import Fabric
+from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.completion import InOrder, Names
 from cauce.job.frames import load_frame
@@ -154,7 +154,7 @@ def check_logs(fabric: Fabric, job: str, topology: Topology) -> None:
                 )
 
 
-def _identities_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, int]], dict[int, int]]:
+def _identities_in(fabric: Fabric, job: str, log: Log) -> tuple[set[tuple[int, int]], dict[int, int]]:
     """The identities of all data records of a log, and the count that each producer closed it with."""
     names: set[tuple[int, int]] = set()
     ends: dict[int, int] = {}
@@ -171,7 +171,7 @@ def _identities_in(fabric: Fabric, job: str, log: str) -> tuple[set[tuple[int, i
 class _OrderedReader:
     """Reads one log and delivers its records in the order of their numbers."""
 
-    def __init__(self, log: str, names: Names, out: Callable[[Record], None]) -> None:
+    def __init__(self, log: Log, names: Names, out: Callable[[Record], None]) -> None:
         self.names = names
         self._reader = LogReader(log, _READ_BYTES)
         self._order: InOrder[Record] = InOrder()

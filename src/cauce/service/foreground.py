@@ -100,9 +100,9 @@ class Foreground:
         self._stopping = True
 
     def wait_ready(self) -> bool:
-        """Waits until all gateways accept requests. False if a signal came first."""
+        """Waits until all gateways accept requests. False if a signal came first, or the service was stopped."""
         with QueryClient(self._cluster) as client:
-            while not self._stopping:
+            while not self._stopping and self._ensure_doctor():
                 self._look()
                 view = client.status(ASK_S)
                 if view is not None and _ready(view):

@@ -33,7 +33,7 @@ def checked(given: ServiceConfig, folder: Path, *, shared: bool = False) -> Serv
         _check_allowed(Path(each), [folder.resolve(), *([root] if root is not None else [])])
     Registry(given.datasets).check()
     # Without the built-in ones: planning them would start Polars threads, and forks would deadlock on their locks.
-    for info in catalogue(Registry(given.datasets, built_in=())).datasets:
+    for info in catalogue(Registry(given.datasets, built_in=())):
         if info.error:
             warn(f"dataset {info.name} cannot be used and is listed as unavailable: {info.error}")
     with replace(place, shared=shared).bind() as bound:

@@ -16,7 +16,7 @@ from cauce.scan.parts import TableFile
 from cauce.scan.tables import TableSpec
 from cauce.schema import files_of, spec_of
 from cauce.sql_frontend.answers import Answer, answers_of
-from cauce.sql_frontend.catalogue import Catalogue, catalogue_of_schema
+from cauce.sql_frontend.catalogue import Catalogue, catalogue_of, catalogue_of_schema
 from cauce.sql_frontend.parse import parse
 from cauce.sql_frontend.references import parameters_named
 from cauce.sql_frontend.source import SqlSource
@@ -90,9 +90,18 @@ class SqlDataset(Dataset):
         return files_of(schema, data)
 
 
-def dataset_of(source: SqlSource, parameters: Mapping[str, str] | None = None, name: str = NAME) -> SqlDataset:
-    """Raises SqlError before any work if a statement is not valid or not supported."""
-    catalogue = catalogue_of_schema(source.schema, source.rows, source.patterns)
+def dataset_of(
+    source: SqlSource,
+    parameters: Mapping[str, str] | None = None,
+    name: str = NAME,
+    declared: Dataset | None = None,
+) -> SqlDataset:
+    """Raises SqlError before any work if a statement is not valid or not supported. `declared` is the dataset that the
+    source names."""
+    if declared is None:
+        catalogue = catalogue_of_schema(source.schema, source.rows, source.patterns)
+    else:
+        catalogue = catalogue_of(declared.tables)
     dataset = sql_dataset(source.text, catalogue, parameters, name)
     dataset.sql = source
     return dataset

@@ -142,10 +142,10 @@ def folded(expr: Expr) -> Expr:
     if not isinstance(expr, Call | Cast | Case):
         return expr
     try:
-        values = pl.DataFrame({"#": [0]}).select(Translator(lambda at: "")(expr).alias("v")).to_series()
-    except (JobFailed, pl.exceptions.PolarsError):
+        value = pl.DataFrame({"#": [0]}).select(Translator(lambda at: "")(expr).alias("v")).to_series()[0]
+    except (JobFailed, pl.exceptions.PolarsError, ValueError, OverflowError):
+        # Also a time that Python's types do not hold.
         return expr
-    value = values[0]
     if isinstance(value, dict):
         value = tuple(value.values())
     return Constant(expr.type, value.to_list() if isinstance(value, pl.Series) else value, at=expr.at)

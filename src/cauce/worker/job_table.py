@@ -154,9 +154,11 @@ class JobTable:
             self._over.add(name)
             return
         try:
-            topology = Topology(self._plans.get(name) or manifest.plan(self._host.datasets), manifest.lanes)
+            plan = self._plans.get(name) or manifest.plan(self._host.datasets)
+            topology = Topology(plan, manifest.lanes, manifest.on)
         except DatasetMissing:
-            self._fabric.append(name, JOB_LOG, [MissingDataset(manifest.dataset).dump(_NO_DATASET)])
+            lacking = manifest.sql.declared if manifest.sql is not None else manifest.dataset
+            self._fabric.append(name, JOB_LOG, [MissingDataset(lacking).dump(_NO_DATASET)])
             self._without_dataset[name] = self._host.datasets.state
             return
         except OF_ONE_JOB as problem:

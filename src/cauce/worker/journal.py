@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cauce.fabric.contract import START, Fabric, Position
+from cauce.fabric.contract import START, Fabric, Log, Position
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.crashes import Scene, Start
 from cauce.job.log_reader import LogReader
@@ -99,7 +99,7 @@ class Journal:
     """Appends to the journal of a task, and reads its state from it."""
 
     def __init__(
-        self, fabric: Fabric, job: str, log: str, producer: int, on: bool = True, life: str | None = None
+        self, fabric: Fabric, job: str, log: Log, producer: int, on: bool = True, life: str | None = None
     ) -> None:
         self._life = life
         self._current: tuple[int, Start] | None = None

@@ -16,7 +16,7 @@ import msgspec
 
 from cauce.errors import FabricError
 from cauce.fabric.contract import Fabric
-from cauce.fabric.names import log_in_group
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, record
 from cauce.job.topology import CONTROL
 from cauce.process.traces import PartName, Traces
@@ -24,7 +24,7 @@ from cauce.worker.counters import Flow, Work
 from cauce.worker.tasks.source_task import SourceTask
 from cauce.worker.tasks.task import Step, Task
 
-STATS_LOG = log_in_group(CONTROL, "stats")
+STATS_LOG = Log(CONTROL, "stats")
 INTERVAL_S = 1.0
 FIRST_S, YOUNG_SHARE, OLD_SHARE = 0.2, 0.2, 0.002
 """The interval between records grows with the age of a job, so that their number grows with the logarithm of its

@@ -18,8 +18,9 @@ from cauce.doctor.model.messages import (
     ObservedProcess,
     ProcessList,
 )
+from cauce.doctor.supervision.reconciler import IMMEDIATE_RESTARTS, MAX_WORK_BACKOFF_S
 from cauce.worker.events import Assignment
-from tests.doctor.harness import DoctorHarness, only
+from tests.doctor.harness import TIMING, DoctorHarness, only
 
 FIRST = Generation(launch=1)
 WORK = Assignment("maria", "maria.books", "lane 1")
@@ -155,6 +156,22 @@ def test_recovery_is_recorded_with_its_duration() -> None:
     ]
     assert note.after_s is not None
     assert 0.4 < note.after_s < 0.7
+
+
+def test_no_reason_of_an_event_names_the_job_of_its_process() -> None:
+    """The job is in fields of its own, so that it can be hidden from other owners."""
+    one = DoctorHarness({("doctor", ""): 1, ("worker", ""): 1})
+    one.wait(1.0)
+    one.beat("worker-1", one.newest("worker-1"), work=WORK, busy=True)
+    one.wait(TIMING.hung + 1.0)
+    for _ in range(IMMEDIATE_RESTARTS + 3):
+        one.die("worker-1")
+        one.wait(MAX_WORK_BACKOFF_S + 0.5)
+        one.beat("worker-1", one.newest("worker-1"), work=WORK)
+    events = [each for each in only(one.acts, RecordEvent) if each.name == "worker-1"]
+    assert {each.what for each in events} >= {"hung", "crashed", "detected", "restarted", "recovered", "backoff"}
+    assert {each.held.job for each in events if each.what in ("hung", "recovered", "backoff")} == {WORK.job}
+    assert not [each for each in events if WORK.owner in each.reason or "books" in each.reason]
 
 
 def elsewhere() -> DoctorHarness:

@@ -10,20 +10,21 @@ SETTING = """
 import os, resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+from cauce.fabric.names import Log
 from cauce.fabric.contract import START
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.records import Kind, record
 fabric = FilesFabric(Path(sys.argv[1]))
 fabric.create_job("j", b"{}")
 for log in range(100):
-    fabric.append("j", f"log-{log}", [record(Kind.DATA, 1, log, b"x")])
+    fabric.append("j", Log(f"log-{log}"), [record(Kind.DATA, 1, log, b"x")])
 kept = len(os.listdir("/proc/self/fd"))
 """
 
 MANY_LOGS = """
-assert kept < 128, kept
+assert kept < 64, kept
 for log in range(100):
-    assert len(fabric.read("j", f"log-{log}", START, 1000).records) == 1
+    assert len(fabric.read("j", Log(f"log-{log}"), START, 1000).records) == 1
 """
 
 FULL = """
@@ -34,10 +35,10 @@ try:
 except OSError:
     pass
 fabric.enqueue("j", "q", ["t"])
-fabric.append("j", "another", [record(Kind.DATA, 1, 0, b"x")])
+fabric.append("j", Log("another"), [record(Kind.DATA, 1, 0, b"x")])
 assert fabric.manifest("j") == b"{}"
 assert fabric.acquire("j", "q") is not None
-assert len(fabric.read("j", "another", START, 1000).records) == 1
+assert len(fabric.read("j", Log("another"), START, 1000).records) == 1
 assert fabric.jobs() == ["j"]
 """
 

@@ -12,6 +12,7 @@ from cauce.errors import FabricError, JobGone
 from cauce.fabric.contract import START
 from cauce.fabric.files.disk import unique_name
 from cauce.fabric.files.fabric import FilesFabric
+from cauce.fabric.names import Log
 from tests.conformance.worlds import drain
 from tests.fabric.segments import RECORDS
 from tests.flushes import recorded
@@ -24,10 +25,8 @@ def test_bad_names_are_refused(fabric: FilesFabric, tmp_path: Path, name: str) -
         lambda: fabric.create_job(name, b""),
         lambda: fabric.manifest(name),
         lambda: fabric.delete_job(name),
-        lambda: fabric.append(name, "log", RECORDS),
-        lambda: fabric.append("j", name, RECORDS),
-        lambda: fabric.append("unknown", name, RECORDS),
-        lambda: fabric.read("j", name, START, 1),
+        lambda: fabric.append(name, Log("log"), RECORDS),
+        lambda: fabric.append("j", Log(name), RECORDS),
         lambda: fabric.enqueue("j", name, ["a"]),
         lambda: fabric.enqueue("j", "q", ["a", name]),
         lambda: fabric.acquire("j", name),
@@ -40,25 +39,25 @@ def test_bad_names_are_refused(fabric: FilesFabric, tmp_path: Path, name: str) -
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "-", "_", "x" * 100])
 def test_good_names_are_accepted(fabric: FilesFabric, name: str) -> None:
     fabric.create_job(name, b"m")
-    fabric.append(name, name, RECORDS)
+    fabric.append(name, Log.decode(name), RECORDS)
     fabric.enqueue(name, name, [name])
     lease = fabric.acquire(name, name)
     assert lease is not None
     assert lease.task == name
-    assert drain(fabric, name, name)[0] == RECORDS
+    assert drain(fabric, name, Log.decode(name))[0] == RECORDS
 
 
 def test_the_directory_of_a_deleted_job_is_never_recreated(fabric: FilesFabric, tmp_path: Path) -> None:
-    fabric.append("j", "log", RECORDS)
+    fabric.append("j", Log("log"), RECORDS)
     fabric.enqueue("j", "q", ["a", "b"])
     lease = fabric.acquire("j", "q")
     assert lease is not None
     FilesFabric(tmp_path).delete_job("j")
-    for log in ("log", "log-2"):
+    for log in (Log("log"), Log("log-2")):
         with pytest.raises(JobGone):
             fabric.append("j", log, RECORDS)
     fabric.enqueue("j", "q", ["a", "c"])
-    fabric.read("j", "log", START, 1)
+    fabric.read("j", Log("log"), START, 1)
     assert fabric.acquire("j", "q") is None
     lease.complete()
     assert list((tmp_path / "jobs").iterdir()) == []
@@ -93,15 +92,15 @@ def test_an_append_finds_the_job_that_was_created_anew_meanwhile(
             other.create_job("j", b"anew")
 
     monkeypatch.setattr(os, "mkdir", overtaken)
-    fabric.append("j", "log", RECORDS)
-    assert drain(other, "j", "log")[0] == RECORDS
+    fabric.append("j", Log("log"), RECORDS)
+    assert drain(other, "j", Log("log"))[0] == RECORDS
     other.close()
 
 
 def test_a_log_folder_that_is_lost_is_an_error(fabric: FilesFabric, tmp_path: Path) -> None:
     (tmp_path / "jobs" / "j" / "logs").rmdir()
     with pytest.raises(FabricError, match="appending to log log of job j"):
-        fabric.append("j", "log", RECORDS)
+        fabric.append("j", Log("log"), RECORDS)
 
 
 def test_leftovers_of_crashed_processes_are_removed_at_the_start(tmp_path: Path) -> None:
@@ -170,7 +169,7 @@ def test_foreign_entries_among_the_jobs_are_ignored(fabric: FilesFabric, tmp_pat
     (tmp_path / "jobs" / "empty").mkdir()
     assert fabric.jobs() == ["j"]
     assert fabric.manifest("notes.txt") is None
-    assert fabric.read("notes.txt", "log", START, 1).records == []
+    assert fabric.read("notes.txt", Log("log"), START, 1).records == []
     assert fabric.create_job("empty", b"m") == b"m"
 
 
@@ -194,9 +193,9 @@ def test_with_power_the_note_of_a_trimmed_job_is_forced_before_its_logs_go(
 ) -> None:
     fabric = FilesFabric(tmp_path, durability="power")
     fabric.create_job("j", b"m")
-    fabric.append("j", "gone", RECORDS)
+    fabric.append("j", Log("gone"), RECORDS)
     calls = recorded(monkeypatch)
-    fabric.trim("j", ["kept"])
+    fabric.trim("j", [Log("kept")])
     fabric.close()
     job = tmp_path / "jobs" / "j"
     (first, note), second, third, (fourth, trash) = calls

@@ -14,6 +14,7 @@ from cauce.errors import CorruptRecord, FabricError, FabricFull
 from cauce.fabric.contract import START, Position
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.files.frames import HEADER_BYTES, frame_of
+from cauce.fabric.names import Log
 from tests.conformance.worlds import drain, names
 from tests.fabric.children import Child, fill_up
 from tests.fabric.segments import RECORDS, more, only_segment, segments
@@ -24,7 +25,7 @@ FRAME = len(frame_of(RECORDS[0]))
 @pytest.fixture
 def written(fabric: FilesFabric, tmp_path: Path) -> Path:
     """The segment of a log with three records."""
-    fabric.append("j", "log", RECORDS)
+    fabric.append("j", Log("log"), RECORDS)
     segment = only_segment(tmp_path)
     assert segment.stat().st_size == 3 * FRAME
     return segment
@@ -34,25 +35,25 @@ def written(fabric: FilesFabric, tmp_path: Path) -> Path:
 def test_a_torn_last_frame_is_not_read(written: Path, tmp_path: Path, kept: int) -> None:
     os.truncate(written, 2 * FRAME + kept)
     reader = FilesFabric(tmp_path)
-    found, position = drain(reader, "j", "log")
+    found, position = drain(reader, "j", Log("log"))
     assert found == RECORDS[:2]
     assert position == Position({written.name: 2 * FRAME})
     # The next process appends the record again.
-    reader.append("j", "log", RECORDS[2:])
-    assert drain(reader, "j", "log", position)[0] == RECORDS[2:]
+    reader.append("j", Log("log"), RECORDS[2:])
+    assert drain(reader, "j", Log("log"), position)[0] == RECORDS[2:]
     reader.close()
 
 
 def test_a_frame_still_being_written_is_read_when_it_is_whole(fabric: FilesFabric, written: Path) -> None:
     data = written.read_bytes()
     os.truncate(written, 2 * FRAME)
-    _, position = drain(fabric, "j", "log")
+    _, position = drain(fabric, "j", Log("log"))
     with written.open("ab", buffering=0) as file:
         for byte in data[2 * FRAME : -1]:
             file.write(bytes([byte]))
-            assert fabric.read("j", "log", position, 100).position == position
+            assert fabric.read("j", Log("log"), position, 100).position == position
         file.write(data[-1:])
-    assert drain(fabric, "j", "log", position)[0] == RECORDS[2:]
+    assert drain(fabric, "j", Log("log"), position)[0] == RECORDS[2:]
 
 
 @pytest.mark.parametrize("frame", [0, 1, 2])
@@ -63,7 +64,7 @@ def test_a_damaged_byte_is_noticed(written: Path, tmp_path: Path, frame: int, by
     written.write_bytes(data)
     reader = FilesFabric(tmp_path)
     with pytest.raises(CorruptRecord, match=f"{written.name} at byte {frame * FRAME}"):
-        reader.read("j", "log", START, 1 << 20)
+        reader.read("j", Log("log"), START, 1 << 20)
     reader.close()
 
 
@@ -71,16 +72,16 @@ def test_records_before_the_damage_can_be_read(fabric: FilesFabric, written: Pat
     data = bytearray(written.read_bytes())
     data[-1] ^= 1
     written.write_bytes(data)
-    batch = fabric.read("j", "log", START, 2 * FRAME)
+    batch = fabric.read("j", Log("log"), START, 2 * FRAME)
     assert batch.records == RECORDS[:2]
     with pytest.raises(CorruptRecord):
-        fabric.read("j", "log", batch.position, 2 * FRAME)
+        fabric.read("j", Log("log"), batch.position, 2 * FRAME)
 
 
 @pytest.mark.parametrize("count", [1, HEADER_BYTES - 1, HEADER_BYTES, 4096, 3_000_000])
 def test_zeros_at_the_end_are_not_read(fabric: FilesFabric, written: Path, count: int) -> None:
     os.truncate(written, 3 * FRAME + count)
-    found, position = drain(fabric, "j", "log")
+    found, position = drain(fabric, "j", Log("log"))
     assert found == RECORDS
     assert position == Position({written.name: 3 * FRAME})
 
@@ -89,21 +90,21 @@ def test_zeros_before_records_are_damage(fabric: FilesFabric, written: Path) -> 
     with written.open("ab") as file:
         file.write(bytes(5000) + frame_of(more(3)))
     with pytest.raises(CorruptRecord, match=f"at byte {3 * FRAME}: zeros"):
-        fabric.read("j", "log", START, 1 << 20)
+        fabric.read("j", Log("log"), START, 1 << 20)
 
 
 def test_a_truncated_segment_is_detected(fabric: FilesFabric, written: Path) -> None:
-    _, position = drain(fabric, "j", "log")
+    _, position = drain(fabric, "j", Log("log"))
     os.truncate(written, FRAME)
     with pytest.raises(CorruptRecord, match=f"{written.name}: has {FRAME} bytes, and {3 * FRAME} had been read"):
-        fabric.read("j", "log", position, 100)
+        fabric.read("j", Log("log"), position, 100)
 
 
 def test_short_writes_are_continued(fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
-    fabric.append("j", "log", RECORDS)
-    assert drain(fabric, "j", "log")[0] == RECORDS
+    fabric.append("j", Log("log"), RECORDS)
+    assert drain(fabric, "j", Log("log"))[0] == RECORDS
     assert only_segment(tmp_path).stat().st_size == 3 * FRAME
 
 
@@ -129,17 +130,17 @@ def test_a_write_that_fails_half_way_leaves_whole_frames_only(
     fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, earlier: int
 ) -> None:
     for seq in range(earlier):
-        fabric.append("j", "log", [more(100 + seq)])
+        fabric.append("j", Log("log"), [more(100 + seq)])
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", Failing(size, OSError(errno.EIO, "Input/output error")))
         with pytest.raises(FabricError, match="check the disk"):
-            fabric.append("j", "log", [*RECORDS, more(3)])
+            fabric.append("j", Log("log"), [*RECORDS, more(3)])
     whole = size // FRAME
     assert sum(segment.stat().st_size for segment in segments(tmp_path)) == (earlier + whole) * FRAME
-    found, position = drain(fabric, "j", "log")
+    found, position = drain(fabric, "j", Log("log"))
     assert names(found) == names([*RECORDS[:whole], *(more(100 + seq) for seq in range(earlier))])
-    fabric.append("j", "log", [more(9)])
-    assert drain(fabric, "j", "log", position)[0] == [more(9)]
+    fabric.append("j", Log("log"), [more(9)])
+    assert drain(fabric, "j", Log("log"), position)[0] == [more(9)]
 
 
 def test_an_interrupt_while_writing_costs_the_segment_only(
@@ -148,9 +149,9 @@ def test_an_interrupt_while_writing_costs_the_segment_only(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", Failing(FRAME + 3, KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
-            fabric.append("j", "log", RECORDS)
-    fabric.append("j", "log", RECORDS[1:])
-    assert drain(fabric, "j", "log")[0] == RECORDS
+            fabric.append("j", Log("log"), RECORDS)
+    fabric.append("j", Log("log"), RECORDS[1:])
+    assert drain(fabric, "j", Log("log"))[0] == RECORDS
     assert len(segments(tmp_path)) == 2
 
 
@@ -160,15 +161,15 @@ def test_a_segment_that_cannot_be_truncated_is_not_written_to_again(
     def refuse(fd: int, size: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    fabric.append("j", "log", RECORDS[:1])
+    fabric.append("j", Log("log"), RECORDS[:1])
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", Failing(3, OSError(errno.EIO, "Input/output error")))
         patch.setattr(os, "ftruncate", refuse)
         with pytest.raises(FabricError):
-            fabric.append("j", "log", RECORDS[1:])
-    fabric.append("j", "log", RECORDS[1:])
+            fabric.append("j", Log("log"), RECORDS[1:])
+    fabric.append("j", Log("log"), RECORDS[1:])
     assert [segment.stat().st_size for segment in segments(tmp_path)] == [FRAME + 3, 2 * FRAME]
-    assert drain(fabric, "j", "log")[0] == RECORDS
+    assert drain(fabric, "j", Log("log"))[0] == RECORDS
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", root], check=True)
 
 
-def fill(fabric: FilesFabric, log: str) -> int:
+def fill(fabric: FilesFabric, log: Log) -> int:
     """Appends until the disk is full; returns the number of confirmed records."""
     for seq in range(1000):
         try:
@@ -197,22 +198,22 @@ def test_a_full_disk_loses_no_confirmed_record_and_can_be_recovered(small_disk: 
     fabric = FilesFabric(small_disk)
     fabric.create_job("j", b"{}")
     fabric.create_job("ballast", b"{}")
-    fabric.append("ballast", "log", [more(0, 100_000)])
-    confirmed = fill(fabric, "log")
+    fabric.append("ballast", Log("log"), [more(0, 100_000)])
+    confirmed = fill(fabric, Log("log"))
     assert confirmed > 10
     with pytest.raises(FabricFull, match=f"no space left in {small_disk}.*free some space there"):
-        fabric.append("j", "log", [more(confirmed, 100_000)])
+        fabric.append("j", Log("log"), [more(confirmed, 100_000)])
     count = len(segments(small_disk))
     for _ in range(50):
         with pytest.raises(FabricFull):
-            fabric.append("j", "log", [more(confirmed, 100_000)])
+            fabric.append("j", Log("log"), [more(confirmed, 100_000)])
     assert len(segments(small_disk)) == count
-    found, position = drain(fabric, "j", "log")
+    found, position = drain(fabric, "j", Log("log"))
     assert found == [more(seq, 5000) for seq in range(confirmed)]
 
     fabric.delete_job("ballast")
-    fabric.append("j", "log", [more(confirmed, 50_000)])
-    assert drain(fabric, "j", "log", position)[0] == [more(confirmed, 50_000)]
+    fabric.append("j", Log("log"), [more(confirmed, 50_000)])
+    assert drain(fabric, "j", Log("log"), position)[0] == [more(confirmed, 50_000)]
     fabric.close()
 
 
@@ -226,7 +227,7 @@ def test_a_job_that_finds_no_room_is_not_created(small_disk: Path) -> None:
 
 
 def test_a_file_that_may_not_grow_counts_as_full(fabric: FilesFabric, child: Callable[[], Child]) -> None:
-    confirmed, message = child().ask(fill_up, "j", "log", 20_000)
+    confirmed, message = child().ask(fill_up, "j", Log("log"), 20_000)
     assert confirmed == 20_000 // len(frame_of(more(0, 1000)))
     assert "no space left" in message
-    assert names(drain(fabric, "j", "log")[0]) == [(0, seq) for seq in range(confirmed + 1)]
+    assert names(drain(fabric, "j", Log("log"))[0]) == [(0, seq) for seq in range(confirmed + 1)]

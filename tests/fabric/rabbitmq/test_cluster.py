@@ -10,6 +10,7 @@ import pytest
 
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Position
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.records import Record
 from cauce.lab.broker.nodes import Nodes
@@ -51,14 +52,14 @@ def test_nothing_is_lost_when_nodes_crash_one_after_another(
     found: list[Record] = []
     count = 0
     while not over.is_set():
-        one.append_all("j", [("log", data(0, count)), ("group.log", data(1, count))])
-        more, position = drain(other, "j", "log", position)
+        one.append_all("j", [(Log("log"), data(0, count)), (Log("group", "log"), data(1, count))])
+        more, position = drain(other, "j", Log("log"), position)
         found += more
         count += 1
     killer.join()
     assert count > 10
     assert set(names(found)) == {(0, seq) for seq in range(count)}
-    assert set(names(drain(other, "j", "group.log")[0])) == {(1, seq) for seq in range(count)}
+    assert set(names(drain(other, "j", Log("group", "log"))[0])) == {(1, seq) for seq in range(count)}
 
 
 @pytest.mark.soak

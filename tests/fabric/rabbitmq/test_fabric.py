@@ -13,6 +13,7 @@ import pytest
 from cauce.errors import FabricError, JobGone
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Fabric
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import garbage_collection as rabbitmq_sweep
 from cauce.fabric.rabbitmq import queues as rabbitmq_queues
 from cauce.fabric.rabbitmq import registry_client as rabbitmq_directory
@@ -36,7 +37,13 @@ def fabric(rabbit: Open) -> RabbitFabric:
 def fill(fabric: RabbitFabric, job: str) -> None:
     fabric.create_job(job, b"")
     fabric.append_all(
-        job, [("raw", data(0, 1)), ("home.a", data(0, 1)), ("home.b", data(0, 1)), ("edges.c", data(0, 1))]
+        job,
+        [
+            (Log("raw"), data(0, 1)),
+            (Log("home", "a"), data(0, 1)),
+            (Log("home", "b"), data(0, 1)),
+            (Log("edges", "c"), data(0, 1)),
+        ],
     )
     fabric.enqueue(job, "q", ["a", "b"])
 
@@ -66,7 +73,7 @@ def test_closing_leaves_no_thread_and_no_descriptor(rabbit: Open) -> None:
     for _ in range(5):
         fabric = rabbit()
         fill(fabric, "j")
-        drain(fabric, "j", "raw")
+        drain(fabric, "j", Log("raw"))
         fabric.close()
     assert threading.active_count() <= threads
     assert len(os.listdir("/proc/self/fd")) <= descriptors
@@ -84,11 +91,11 @@ def test_nothing_is_left_of_jobs_that_were_deleted(fabric: RabbitFabric, broker:
 
 def test_only_what_is_kept_is_left_of_a_trimmed_job(fabric: RabbitFabric, broker: Nodes, namespace: str) -> None:
     fill(fabric, "t")
-    fabric.trim("t", ["home.a", "control.never-written"])
+    fabric.trim("t", [Log("home", "a"), Log("control", "never-written")])
     left = [name.rsplit(".", 1)[1] for name in queues_of(broker, namespace)]
     assert sorted(left) == ["home", "registry"]
-    assert names(drain(fabric, "t", "home.a")[0]) == [(0, 1)]
-    assert drain(fabric, "t", "home.b")[0] == []
+    assert names(drain(fabric, "t", Log("home", "a"))[0]) == [(0, 1)]
+    assert drain(fabric, "t", Log("home", "b"))[0] == []
 
 
 def test_names_are_never_reused(fabric: RabbitFabric, broker: Nodes, namespace: str) -> None:
@@ -113,7 +120,7 @@ def test_a_job_may_be_deleted_while_another_writes_to_it(
         seq = 0
         while not over.is_set():
             with suppress(JobGone):
-                writer.append_all("j", [(f"log-{seq % 7}", data(0, seq)), ("s.log", data(0, seq))])
+                writer.append_all("j", [(Log(f"log-{seq % 7}"), data(0, seq)), (Log("s", "log"), data(0, seq))])
             writer.enqueue("j", "q", [f"t{seq}"])
             seq += 1
 
@@ -160,11 +167,11 @@ def test_a_stream_registered_by_a_crashed_process_is_declared_by_the_next_writer
     dead._open.session.append_and_apply([LogGroups(incarnation, ["log"])], dead._deadline())
     dead.close()
     reader = rabbit()
-    assert reader.read("j", "log", START, 100).position == START
-    fabric.append("j", "log", data(0, 1))
-    assert names(drain(reader, "j", "log")[0]) == [(0, 1)]
-    reader.read_barrier("j", "log")
-    assert names(drain(fabric, "j", "log")[0]) == [(0, 1)]
+    assert reader.read("j", Log("log"), START, 100).position == START
+    fabric.append("j", Log("log"), data(0, 1))
+    assert names(drain(reader, "j", Log("log"))[0]) == [(0, 1)]
+    reader.read_barrier("j", Log("log"))
+    assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 1)]
 
 
 def test_a_stream_declared_after_the_removal_is_removed_again(
@@ -182,7 +189,7 @@ def test_a_stream_declared_after_the_removal_is_removed_again(
     monkeypatch.setattr(slow._open.session.queues, "make_streams", late)
     monkeypatch.setattr(rabbitmq_sweep, "UNDER_WAY_S", 0.1)
     with pytest.raises(JobGone):
-        slow.append("j", "log", data(0, 1))
+        slow.append("j", Log("log"), data(0, 1))
     assert slow.jobs() == []
     assert queues_of(broker, namespace) == {f"{parse(namespace).namespace}.registry"}
 
@@ -198,7 +205,7 @@ def test_retention_of_the_registry_drops_no_existing_job(
     fabric = rabbit()
     for number in range(4):
         fill(fabric, f"job-{number}")
-    fabric.trim("job-1", ["home.a"])
+    fabric.trim("job-1", [Log("home", "a")])
     for _ in range(600):
         fabric.read_barrier()
         fabric.jobs()
@@ -217,8 +224,8 @@ def test_retention_of_the_registry_drops_no_existing_job(
 
 def test_a_forked_child_has_connections_of_its_own(fabric: RabbitFabric, namespace: str) -> None:
     child = Child(namespace)
-    child.ask(append_before_and_after_fork, "j", "log")
-    assert names(drain(fabric, "j", "log")[0]) == [(0, 0), (1, 0), (2, 0)]
+    child.ask(append_before_and_after_fork, "j", Log("log"))
+    assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 0), (1, 0), (2, 0)]
     child.stop()
 
 
@@ -235,12 +242,12 @@ def test_a_forked_child_cannot_end_its_parents_lease(fabric: RabbitFabric, names
 
 def test_records_of_a_killed_process_stay(fabric: RabbitFabric, namespace: str) -> None:
     writer = Child(namespace)
-    writer.ask(append, "j", "log", 0, 10)
-    writer.start(append, "j", "log", 1, 1_000_000)
-    while not any(each.producer == 1 for each in drain(fabric, "j", "log")[0]):
+    writer.ask(append, "j", Log("log"), 0, 10)
+    writer.start(append, "j", Log("log"), 1, 1_000_000)
+    while not any(each.producer == 1 for each in drain(fabric, "j", Log("log"))[0]):
         pass
     writer.kill()
-    found, _ = drain(fabric, "j", "log")
+    found, _ = drain(fabric, "j", Log("log"))
     of_each = [[each.seq for each in found if each.producer == producer] for producer in range(2)]
     assert of_each[0] == list(range(10))
     assert of_each[1] == list(range(len(of_each[1])))

@@ -15,6 +15,7 @@ import pytest
 from cauce.errors import FabricError, FabricFull
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import task_queue
 from cauce.fabric.rabbitmq.capability_probe import try_out
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
@@ -51,32 +52,32 @@ def alarm(nodes: Nodes) -> Iterator[None]:
 @pytest.mark.parametrize("size", [10, 6 << 20])
 def test_an_alarm_of_the_broker_is_reported_and_reads_continue(stressed: Nodes, size: int) -> None:
     with opened(in_own_namespace(stressed.address), patience_s=8.0) as fabric:
-        fabric.append("j", "log", data(0, 1))
+        fabric.append("j", Log("log"), data(0, 1))
         fabric.enqueue("j", "q", ["a"])
-        position = drain(fabric, "j", "log")[1]
+        position = drain(fabric, "j", Log("log"))[1]
         lease = took(fabric)
         with alarm(stressed):
             with pytest.raises(FabricFull, match=r"accepts no messages now \(low on memory\)"):
-                fabric.append("j", "log", data(0, 2, body=bytes(size)))
+                fabric.append("j", Log("log"), data(0, 2, body=bytes(size)))
             assert fabric.jobs() == ["j"]
-            assert names(list(fabric.read("j", "log", START, 100).records)) == [(0, 1)]
+            assert names(list(fabric.read("j", Log("log"), START, 100).records)) == [(0, 1)]
             assert not lease.lost
         wait_until(lambda: accepts(fabric))
-        assert (0, 3) in names(drain(fabric, "j", "log", position)[0])
+        assert (0, 3) in names(drain(fabric, "j", Log("log"), position)[0])
         lease.complete()
 
 
 @pytest.mark.slow
 def test_an_alarm_that_passes_in_time_is_only_waited_for(stressed: Nodes) -> None:
     with opened(in_own_namespace(stressed.address), patience_s=120.0) as fabric:
-        fabric.append("j", "log", data(0, 1))
-        late = threading.Thread(target=fabric.append, args=("j", "log", data(0, 2)))
+        fabric.append("j", Log("log"), data(0, 1))
+        late = threading.Thread(target=fabric.append, args=("j", Log("log"), data(0, 2)))
         with alarm(stressed):
             late.start()
             wait_until(lambda: fabric._open.session._publishing.blocked is not None)
             assert late.is_alive()
         late.join()
-        assert names(drain(fabric, "j", "log")[0]) == [(0, 1), (0, 2)]
+        assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 1), (0, 2)]
 
 
 @pytest.mark.slow
@@ -111,11 +112,11 @@ def test_a_message_size_limit_of_the_broker_is_reported(stressed: Nodes) -> None
     evaluate(stressed, "application:set_env(rabbit, max_message_size, 100000).")
     try:
         with opened(in_own_namespace(stressed.address)) as fabric:
-            fabric.append("j", "log", data(0, 1))
+            fabric.append("j", Log("log"), data(0, 1))
             with pytest.raises(FabricError, match="raise max_message_size"):
-                fabric.append("j", "log", data(0, 2, body=bytes(1 << 20)))
-            fabric.append("j", "log", data(0, 3))
-            assert names(drain(fabric, "j", "log")[0]) == [(0, 1), (0, 3)]
+                fabric.append("j", Log("log"), data(0, 2, body=bytes(1 << 20)))
+            fabric.append("j", Log("log"), data(0, 3))
+            assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 1), (0, 3)]
     finally:
         evaluate(stressed, "application:set_env(rabbit, max_message_size, 134217728).")
 
@@ -140,7 +141,7 @@ def test_nothing_is_lost_when_the_only_node_is_killed_and_started_again(
     """Not even tasks of a queue declared just before, which the broker loses."""
     monkeypatch.setattr(task_queue, "RESTORE_AFTER_S", 2.0)
     with opened(in_own_namespace(stressed.address), patience_s=300.0) as fabric:
-        fabric.append("j", "log", data(0, 1))
+        fabric.append("j", Log("log"), data(0, 1))
         fabric.enqueue("j", "q", ["a", "b", "c"])
         took(fabric).complete()
         lease = took(fabric)
@@ -148,14 +149,14 @@ def test_nothing_is_lost_when_the_only_node_is_killed_and_started_again(
         stressed.kill("r1")
         mending = threading.Thread(target=stressed.start)
         mending.start()
-        fabric.append("j", "log", data(0, 2))
-        fabric.append("j", "new", data(0, 3))
+        fabric.append("j", Log("log"), data(0, 2))
+        fabric.append("j", Log("new"), data(0, 3))
         mending.join()
         assert lease.lost
         assert {took(fabric, patience_s=120.0).task for _ in range(2)} == {"b", "c"}
         assert fabric.acquire("j", "q") is None
-        assert set(names(drain(fabric, "j", "log")[0])) == {(0, 1), (0, 2)}
-        assert set(names(drain(fabric, "j", "new")[0])) == {(0, 3)}
+        assert set(names(drain(fabric, "j", Log("log"))[0])) == {(0, 1), (0, 2)}
+        assert set(names(drain(fabric, "j", Log("new"))[0])) == {(0, 3)}
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def test_a_paused_process_loses_its_lease_and_detects_it_on_resume(stressed: Nod
 
 def accepts(fabric: RabbitFabric) -> bool:
     try:
-        fabric.append("j", "log", data(0, 3))
+        fabric.append("j", Log("log"), data(0, 3))
     except FabricFull:
         return False
     return True

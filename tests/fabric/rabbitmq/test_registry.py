@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.queues import garbage_of
 from cauce.fabric.rabbitmq.registry import (
     Create,
@@ -103,7 +104,7 @@ def test_a_trimmed_job_accepts_no_tasks() -> None:
 
 def test_a_second_trim_restores_no_log() -> None:
     job = after(Create("j", "1", b""), Trim("1", ["a", "b"]), Trim("1", ["b", "c"])).jobs["j"]
-    assert [log for log in "abc" if job.accepts(log)] == ["b"]
+    assert [log for log in "abc" if job.accepts(Log(log))] == ["b"]
 
 
 def test_garbage_of_trimmed_and_deleted_jobs() -> None:
@@ -130,7 +131,7 @@ def test_pending_declarations_are_tracked() -> None:
 def test_a_deleted_job_accepts_no_streams_or_tasks() -> None:
     job = after(Create("j", "1", b""), Delete("1"), LogGroups("1", ["s"]), Offer("1", "q", ["t"], "x")).unswept["1"]
     assert not job.under_way
-    assert not job.accepts("s.log")
+    assert not job.accepts(Log("s", "log"))
 
 
 def test_a_late_reader_restores_the_state_from_renewals() -> None:

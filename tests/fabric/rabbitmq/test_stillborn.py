@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 
 from cauce.fabric.contract import START
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.queues import stream_name, stream_names
 from cauce.lab.broker.nodes import Nodes
@@ -32,9 +33,9 @@ def names_of(broker: Nodes) -> list[str]:
     return broker.ctl("r1", "eval", "[element(4, Name) || Name <- rabbit_amqqueue:list_names()].").split('"')[1::2]
 
 
-def stillborn(fabric: RabbitFabric, broker: Nodes, log: str) -> str:
+def stillborn(fabric: RabbitFabric, broker: Nodes, group: str) -> str:
     session = fabric._open.session
-    name = stream_name(session.namespace, session.registry_client.registry.jobs["j"], log)
+    name = stream_name(session.namespace, session.registry_client.registry.jobs["j"], group)
     broker.ctl("r1", "eval", STILLBORN.format(name=name))
     assert name in names_of(broker)
     return name
@@ -44,17 +45,17 @@ def stillborn(fabric: RabbitFabric, broker: Nodes, log: str) -> str:
 def test_an_unusable_stream_is_replaced(rabbit: Callable[[], RabbitFabric], broker: Nodes) -> None:
     fabric, other = rabbit(), rabbit()
     fabric.create_job("j", b"{}")
-    name = stillborn(fabric, broker, "group.a")
+    name = stillborn(fabric, broker, "group")
     began = monotonic()
-    fabric.append("j", "group.a", data(0, 0, 1))
+    fabric.append("j", Log("group", "a"), data(0, 0, 1))
     print(f"written after {monotonic() - began:.1f} s")  # noqa: T201
-    other.append("j", "group.b", data(0, 0))
-    other.read_barrier("j", "group.a")
-    assert [each.seq for each in other.read("j", "group.a", START, 1 << 20).records] == [0, 1]
+    other.append("j", Log("group", "b"), data(0, 0))
+    other.read_barrier("j", Log("group", "a"))
+    assert [each.seq for each in other.read("j", Log("group", "a"), START, 1 << 20).records] == [0, 1]
     session = other._open.session
     job = session.registry_client.registry.jobs["j"]
     assert job.tries == {"group": 1}
-    assert stream_names(session.namespace, job, "group.a") == [name, f"{name}.1"]
+    assert stream_names(session.namespace, job, "group") == [name, f"{name}.1"]
     fabric.delete_job("j")
     assert f"{name}.1" not in names_of(broker)
     broker.ctl("r1", "eval", FORGET.format(name=name))

@@ -12,6 +12,7 @@ import pytest
 
 from cauce.errors import FabricLost
 from cauce.fabric.address import Broker, Tls, parse
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from tests.conformance.worlds import data, drain, names
 from tests.fabric.proxy import Proxy
@@ -46,8 +47,8 @@ def over_tls(namespace: str, cafile: Path) -> Iterator[Broker]:
 def test_everything_works_over_tls(over_tls: Broker) -> None:
     fabric = RabbitFabric(over_tls)
     fabric.create_job("j", b"")
-    fabric.append("j", "log", [*data(0, *range(100)), *data(1, 1, body=bytes(5 << 20))])
-    found, _ = drain(fabric, "j", "log")
+    fabric.append("j", Log("log"), [*data(0, *range(100)), *data(1, 1, body=bytes(5 << 20))])
+    found, _ = drain(fabric, "j", Log("log"))
     assert names(found) == [*((0, seq) for seq in range(100)), (1, 1)]
     fabric.close()
 

@@ -10,6 +10,7 @@ import pytest
 
 from cauce.gateway.asgi import body_limits
 from cauce.gateway.asgi.body_limits import BodyBudget, BodyReservation
+from cauce.gateway.asgi.incoming_body import IncomingBody
 from cauce.gateway.asgi.problems import HttpError
 
 
@@ -168,15 +169,17 @@ def test_a_slow_body_is_evicted_for_a_waiting_one(monkeypatch: pytest.MonkeyPatc
         slow, other = Body(budget, "a"), Body(budget, "a")
         await slow.arrive(100)
 
+        body = slow.reservation.body = IncomingBody()
+
         async def read() -> None:
-            async with asyncio.timeout(30) as slow.reservation.reading:
+            async with asyncio.timeout(30) as body.reading:
                 await asyncio.Event().wait()
 
         reading = asyncio.create_task(read())
         waiting = other.arrive(10)
         with pytest.raises(TimeoutError):
             await reading
-        assert slow.reservation.evicted
+        assert body.evicted
         slow.end()
         await waiting
 

@@ -10,6 +10,7 @@ import pytest
 from cauce.api.jobs import JobRequest
 from cauce.errors import FabricLost
 from cauce.fabric.contract import Fabric
+from cauce.fabric.names import Log
 from cauce.fabric.records import Record
 from cauce.gateway.errors import (
     BadPart,
@@ -87,8 +88,8 @@ class Losing:
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
 
-    def append(self, job: str, log: str, records: list[Record]) -> None:
-        if log.startswith(self._log) and not self.lost:
+    def append(self, job: str, log: Log, records: list[Record]) -> None:
+        if log.group.startswith(self._log) and not self.lost:
             self.lost += 1
             if self._written:
                 self._inner.append(job, log, records)

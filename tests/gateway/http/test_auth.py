@@ -114,6 +114,18 @@ def test_an_event_stream_ends_when_its_token_is_removed(tmp_path: Path, token: s
     assert client.complete
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["true-client-ip", "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-amzn-trace-id", "x-azure-clientip",
+     "x-cluster-client-ip", "x-envoy-external-address", "x-original-for"],
+)  # fmt: skip
+def test_a_request_with_a_header_of_any_proxy_needs_a_token(tmp_path: Path, header: str) -> None:
+    access = Access(Tokens(tmp_path / "tokens.json"), needs_token=False)
+    headers = [(b"host", b"localhost"), (header.encode(), b"10.0.0.1")]
+    with pytest.raises(HttpError, match=header):
+        access.admit(Request({"type": "http", "method": "GET", "headers": headers}))
+
+
 def test_the_error_for_a_proxied_request_names_the_token_settings(tmp_path: Path) -> None:
     access = Access(Tokens(tmp_path / "tokens.json"), needs_token=False)
     scope = {**scope_of("/v1/jobs", ""), "headers": [(b"host", b"localhost"), (b"via", b"1.1 proxy")]}

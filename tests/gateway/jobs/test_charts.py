@@ -8,7 +8,7 @@ from cauce.datasets import BUILT_IN
 from cauce.datasets.registry import Registry
 from cauce.gateway.jobs.catalogue import catalogue
 from cauce.gateway.jobs.charts import Chart, chart_of
-from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, decimal
+from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, TIMESTAMP, decimal
 from cauce.plan.outputs import Output
 
 
@@ -22,6 +22,9 @@ from cauce.plan.outputs import Output
             Chart("line", ["ranking", "item"], ["profit"], "month", None, "ranking"),
         ),
         ({"day": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "day")),
+        ({"since": TIMESTAMP, "sales": INTEGER}, Chart("line", [], ["sales"], "since")),
+        ({"year": INTEGER, "sales": INTEGER}, Chart("line", [], ["sales"], "year")),
+        ({"month": TEXT, "opened": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "month")),
         (
             {"city": TEXT, "latitude": FLOAT, "longitude": FLOAT},
             Chart("scatter", ["city"], [], "longitude", "latitude"),
@@ -36,7 +39,7 @@ def test_the_chart_follows_from_the_columns(columns: dict[str, Output], wanted: 
 
 
 def test_the_catalogue_lists_files_questions_and_needed_tables() -> None:
-    found = {each.name: each for each in catalogue(Registry()).datasets}
+    found = {each.name: each for each in catalogue(Registry())}
     assert list(found) == list(BUILT_IN)
     assert sum(len(each.queries) for each in found.values()) == 19
     books = found["books"]

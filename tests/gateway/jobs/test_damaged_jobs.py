@@ -25,7 +25,7 @@ OWNER = "ann"
 def damage_job_log(root: Path, job: str) -> None:
     with closing(FilesFabric(root)) as fabric:
         fabric.append(f"{OWNER}.{job}", JOB_LOG, [Outcome("cancelled").dump(9)])
-    (segment,) = (root / "jobs" / f"{OWNER}.{job}" / "logs" / JOB_LOG).iterdir()
+    (segment,) = (root / "jobs" / f"{OWNER}.{job}" / "logs" / JOB_LOG.encode()).iterdir()
     segment.write_bytes(b"x" * segment.stat().st_size)
 
 

@@ -180,7 +180,7 @@ def test_a_done_job_keeps_its_answers_and_nothing_else(world: World, sent: Sent,
         folder = world.root / "jobs" / f"{OWNER}.{JOB}"
         logs = {path.name for path in (folder / "logs").iterdir()}
         assert not any(log.startswith(("raw-", "journal.")) for log in logs)
-        assert {JOB_LOG, "home.answer-q4", "home.reports-books", "home.reports-reviews"} <= logs
+        assert {JOB_LOG.encode(), "home.answer-q4", "home.reports-books", "home.reports-reviews"} <= logs
         assert {"control.receipts-books", "control.receipts-reviews"} <= logs
         assert list((folder / "leases").iterdir()) == []
         assert list((world.root / "trash").iterdir()) == []

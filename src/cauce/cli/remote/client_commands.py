@@ -11,11 +11,14 @@ import typer
 from cauce.cli.help import CLIENT
 from cauce.cli.options import (
     ConnectionOptions,
-    FileOptions,
     FormatOption,
     JsonOption,
+    MaxRejectsOption,
+    OutOption,
     QueryOptions,
+    SchemaOption,
     SourceOptions,
+    TypeOption,
 )
 
 JobArgument = Annotated[str, typer.Argument(help="id of the job", metavar="JOB")]
@@ -23,9 +26,24 @@ FileOption = Annotated[Path | None, typer.Option(help="file to write", metavar="
 
 
 @dataclass(frozen=True, kw_only=True)
+class SubmittedFiles:
+    """Input files, if they are uploaded, and answer files."""
+
+    data: Annotated[
+        Path | None, typer.Option(help="directory with the dataset's files", metavar="DIR", show_default=False)
+    ] = None
+    out: OutOption = Path("answers")
+    format: FormatOption = "csv"
+    max_rejects: MaxRejectsOption = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SubmitOptions:
     """Options of `cauce submit` alone."""
 
+    on: Annotated[
+        str, typer.Option("--on", help="kept dataset to read, instead of --data", metavar="NAME", show_default=False)
+    ] = ""
     job: Annotated[
         str, typer.Option(help="id of the job; an existing one is resumed", metavar="JOB", show_default="a new one")
     ] = ""
@@ -36,14 +54,56 @@ class SubmitOptions:
     json: JsonOption = False
 
 
-def submit(files: FileOptions, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions) -> None:
-    """Upload files to a service and fetch the answers.
+def submit(files: SubmittedFiles, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions) -> None:
+    """Upload files to a service, or name a kept dataset, and fetch the answers.
 
     Ctrl-C detaches, and the job continues at the service. The same command with the same --job returns to it.
     """
-    from cauce.cli.remote.submit import Submit
+    from cauce.cli.remote.submit import submit_command
 
-    Submit(files, queries, options, connection).run()
+    submit_command(files, queries, options, connection)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadOptions:
+    """A dataset to keep in the service."""
+
+    name: Annotated[str, typer.Argument(help="name of the dataset in the service", metavar="NAME")]
+    data: Annotated[Path, typer.Option(help="directory with the files: orders.csv is table orders", metavar="DIR")]
+    schema: SchemaOption = None
+    type: TypeOption = None
+    declared: Annotated[
+        str, typer.Option(help="declared dataset whose tables these are", metavar="DATASET", show_default=False)
+    ] = ""
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="how long to keep it after the last upload, such as 12h or 7d", metavar="TIME", show_default="7d"
+        ),
+    ] = ""
+    json: JsonOption = False
+
+
+def upload(options: UploadOptions, connection: ConnectionOptions) -> None:
+    """Keep the tables of a directory in a service, for `cauce sql --on NAME`.
+
+    Again with new files, it adds them as a new version. Files that the service holds are not sent again. The same
+    command resumes an upload that was interrupted.
+    """
+    from cauce.cli.remote.kept_commands import upload_command
+
+    upload_command(options, connection)
+
+
+def drop(
+    name: Annotated[str, typer.Argument(help="name of the dataset in the service", metavar="NAME")],
+    connection: ConnectionOptions,
+    force: Annotated[bool, typer.Option("--force", help="also if jobs read it: these fail")] = False,
+) -> None:
+    """Remove a kept dataset from a service."""
+    from cauce.cli.remote.kept_commands import drop_command
+
+    drop_command(name, connection, force=force)
 
 
 def jobs(connection: ConnectionOptions, json: JsonOption = False) -> None:
@@ -128,5 +188,5 @@ def why(job: JobArgument, connection: ConnectionOptions, json: JsonOption = Fals
 
 
 def register(app: typer.Typer) -> None:
-    for command in (submit, jobs, status, watch, results, rejects, cancel, why):
+    for command in (submit, upload, drop, jobs, status, watch, results, rejects, cancel, why):
         app.command(rich_help_panel=CLIENT)(command)

@@ -6,18 +6,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import typer
 
 from cauce.api.formats import REJECTS
-from cauce.cli.options import ConnectionOptions, FileOptions, QueryOptions
-from cauce.cli.remote.client_commands import SubmitOptions
+from cauce.cli.options import ConnectionOptions, QueryOptions
+from cauce.cli.remote.client_commands import SubmitOptions, SubmittedFiles
 from cauce.cli.remote.job_commands import detaching, exit_code, service
 from cauce.cli.remote.status_bars import StatusBars
 from cauce.client import Job, JobStatus, Sent
 from cauce.client.frames import frame_of
 from cauce.client.settings import COMPRESS, Compress, Settings
-from cauce.client.submission import Submission
+from cauce.client.submission import SqlSubmission, Submission
 from cauce.datasets import load
 from cauce.errors import JobFailed, TooManyRejects, UsageError, unknown
 from cauce.runner.output_dir import OutputLock, new_file
@@ -45,24 +46,54 @@ class _Progress:
         self.complete = status.state == "running"
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """Where the answers of a job go, and how."""
+
+    out: Path
+    format: str = "csv"
+    max_rejects: str = ""
+    wait: bool = True
+    json: bool = False
+    compress: str = "auto"
+
+
+def submit_command(
+    files: SubmittedFiles, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions
+) -> None:
+    if bool(files.data) == bool(options.on):
+        raise UsageError("name the files with --data DIR, or a kept dataset with --on NAME")
+    delivery = Delivery(files.out, files.format, files.max_rejects, options.wait, options.json, options.compress)
+    parameters = queries.parameters(load(queries.dataset))
+    submission = Submission(
+        queries.dataset, files.data, queries.names, None, parameters, options.job or None, options.on
+    )
+    Submit(submission, delivery, connection, _same_command(submission.job, files, queries, options, connection)).run()
+
+
 class Submit:
+    """Creates a job, uploads its files if it has any, waits, and fetches the answers."""
+
     def __init__(
-        self, files: FileOptions, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions
+        self,
+        submission: Submission | SqlSubmission,
+        delivery: Delivery,
+        connection: ConnectionOptions,
+        same_command: str,
     ) -> None:
-        check_out(files.out)
-        self._limit = RejectLimit.parse(files.max_rejects)
-        self._form = format_of(files.format)
-        self._settings = Settings(_compress(options.compress))
-        parameters = queries.parameters(load(queries.dataset))
-        self._submission = Submission(queries.dataset, files.data, queries.names, None, parameters, options.job or None)
+        check_out(delivery.out)
+        self._limit = RejectLimit.parse(delivery.max_rejects)
+        self._form = format_of(delivery.format)
+        self._settings = Settings(_compress(delivery.compress))
+        self._submission = submission
         self._service = service(connection, wait=True)
         self._progress = _Progress(self._submission.bytes)
-        self._out = files.out
-        self._wait = options.wait
+        self._out = delivery.out
+        self._wait = delivery.wait
         self._summary = RejectSummary()
-        self._json = options.json
-        self._same_command = _same_command(self._submission.job, files, queries, options, connection)
-        fetch = ["results", self._submission.job, *_repeated("--gateway", connection.gateway)]
+        self._json = delivery.json
+        self._same_command = same_command
+        fetch = ["results", self._submission.job, *repeated("--gateway", connection.gateway)]
         self._fetch_one = command(*fetch) + ("" if len(self._submission.queries) == 1 else " --query NAME")
 
     def run(self) -> None:
@@ -145,9 +176,12 @@ class Submit:
 
     def _fetch(self, job: Job) -> None:
         """Saves the answers under the file names of `cauce run`. A file appears only when it is complete."""
-        for query in self._submission.queries:
+        for query in self._queries(job):
             with new_file(self._out / f"{query}.{self._form}") as into:
                 job.save(query, self._form, into)
+
+    def _queries(self, job: Job) -> list[str]:
+        return self._submission.queries or job.status().queries
 
     def _fetch_rejects(self, job: Job, status: JobStatus) -> None:
         rejects = self._out / REJECTS
@@ -171,8 +205,10 @@ class Submit:
     def _summarised(self, status: JobStatus) -> RejectSummary:
         sources = self._submission.sources
         files = {file.name: source.spec.name for source in sources for file in source.files}
+        if status.on and status.rejects:
+            files = self._service.kept_files(status.on, list(status.tables))
         rows = {name: table.rows for name, table in status.tables.items()}
-        return summary_of_file(self._out / REJECTS, [source.spec for source in sources], files, rows)
+        return summary_of_file(self._out / REJECTS, self._submission.specs, files, rows)
 
     def _check_rejects(self, status: JobStatus) -> None:
         """Raises, and removes the answers, if more rows were rejected than the user allows. The job itself is done."""
@@ -193,20 +229,24 @@ class Submit:
 
     def _show(self, job: Job, status: JobStatus, seconds: float) -> None:
         dataset, queries = self._submission.dataset, self._submission.queries
+        assert dataset is not None
         for query in queries:
             head = frame_of(job.head(query, SHOWN_ROWS), dataset.queries[query].columns)
             show_answer(dataset, query, head, status.answers[query].rows)
-        show_summary(dataset, len(queries), status.rows, sum(self._submission.bytes.values()), seconds, self._out)
+        read = sum(table.bytes for table in status.tables.values())
+        sent = read if status.on else sum(self._submission.bytes.values())
+        show_summary(dataset, len(queries), status.rows, sent, seconds, self._out)
         report_rejects(self._summary, self._out / REJECTS)
 
 
 def _same_command(
-    job: str, files: FileOptions, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions
+    job: str, files: SubmittedFiles, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions
 ) -> str:
     """The command that returns to the job. Without the token: terminal output often ends up in logs."""
-    words = ["submit", queries.dataset, "--data", str(files.data), "--job", job]
-    words += _repeated("--gateway", connection.gateway)
-    words += _repeated("--param", queries.param)
+    read = ["--on", options.on] if options.on else ["--data", str(files.data)]
+    words = ["submit", queries.dataset, *read, "--job", job]
+    words += repeated("--gateway", connection.gateway)
+    words += repeated("--param", queries.param)
     given = {"--queries": ",".join(queries.names), "--sentiment": queries.sentiment, "--ca": connection.ca}
     given |= {"--out": str(files.out), "--format": files.format, "--compress": options.compress}
     given |= {"--max-rejects": files.max_rejects}
@@ -215,7 +255,7 @@ def _same_command(
     return command(*words) + (" (with CAUCE_TOKEN set)" if connection.token else "")
 
 
-def _repeated(option: str, values: Sequence[str] | None) -> list[str]:
+def repeated(option: str, values: Sequence[str] | None) -> list[str]:
     return [word for value in values or () for word in (option, value)]
 
 

@@ -11,13 +11,13 @@ import msgspec
 from cauce.doctor.model.desired_state import DesiredEntries, DesiredEntry
 from cauce.errors import FabricError
 from cauce.fabric.contract import Fabric
-from cauce.fabric.names import service_log_name
+from cauce.fabric.names import Log, service_log_name
 from cauce.fabric.records import CLIENT, Kind, record
 from cauce.job.log_reader import LogReader
 from cauce.job.service_logs import append_to_service_log
 
 SERVICE_LOG = service_log_name("cluster")
-_LOG = "desired-state"
+_LOG = Log("desired-state")
 _TRIES = 20
 
 

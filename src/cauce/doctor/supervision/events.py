@@ -12,7 +12,7 @@ import time
 import msgspec
 
 from cauce.fabric.contract import Fabric
-from cauce.fabric.names import service_log_name
+from cauce.fabric.names import Log, service_log_name
 from cauce.fabric.records import CLIENT, Kind, record
 from cauce.job.crashes import Cause
 from cauce.job.log_reader import LogReader
@@ -22,7 +22,7 @@ from cauce.worker.events import EXIT_MEMORY
 DAY_S = 86_400.0
 KEPT_DAYS = 7
 _PREFIX = service_log_name("events", "")
-_LOG = "events"
+_LOG = Log("events")
 _ONCE = ("crashed", "detected", "exited")
 _POLL_S = 0.02
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT)

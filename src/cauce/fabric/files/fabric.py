@@ -29,7 +29,7 @@ from cauce.fabric.files.frames import frame_of
 from cauce.fabric.files.jobs import SCRATCH, Identity, JobFolders
 from cauce.fabric.files.lease import FilesLease, LeaseQueue
 from cauce.fabric.files.log import SegmentReader, SegmentWriter
-from cauce.fabric.names import check_name, is_service_log, job_gone
+from cauce.fabric.names import Log, check_name, is_service_log, job_gone
 from cauce.fabric.records import Record
 from cauce.process.limits import file_limit
 
@@ -53,8 +53,8 @@ class _Job:
         self.identity = identity
         self.trimmed = trimmed
         """Whether it was trimmed when first seen: then no file of a removed log is open here."""
-        self.readers: dict[str, SegmentReader] = {}
-        self.writers: dict[str, SegmentWriter] = {}
+        self.readers: dict[Log, SegmentReader] = {}
+        self.writers: dict[Log, SegmentWriter] = {}
         self.queues: dict[str, LeaseQueue] = {}
 
 
@@ -116,9 +116,7 @@ class FilesFabric:
     def manifest(self, job: str) -> bytes | None:
         return self._with_descriptors(lambda: self._folders.manifest(job))
 
-    def trim(self, job: str, keep: Sequence[str]) -> None:
-        for log in keep:
-            check_name("log", log)
+    def trim(self, job: str, keep: Sequence[Log]) -> None:
         held = self._find(job)
         if held is not None:
             self._folders.trim(held.folder, keep)
@@ -135,11 +133,10 @@ class FilesFabric:
     def sweep(self) -> None:
         self._folders.sweep()
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         self._with_descriptors(lambda: self._append(job, log, records))
 
-    def _append(self, job: str, log: str, records: Sequence[Record]) -> None:
-        check_name("log", log)
+    def _append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         frames = [frame_of(each) for each in records]
         while True:
             held = self._find(job)
@@ -153,7 +150,7 @@ class FilesFabric:
                 if left is not None and log not in left:
                     return
                 writer = held.writers[log] = SegmentWriter(
-                    f"{held.folder}/logs/{log}", self._writing, power=self._power
+                    f"{held.folder}/logs/{log.encode()}", self._writing, power=self._power
                 )
             try:
                 writer.append(frames)
@@ -169,20 +166,21 @@ class FilesFabric:
         for log, records in appends:
             self.append(job, log, records)
 
-    def read_barrier(self, job: str | None = None, *logs: str) -> None:
+    def read_barrier(self, job: str | None = None, *logs: Log) -> None:
         """Nothing to do: reads of a local file system are always current."""
 
-    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
+    def read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
         return self._with_descriptors(lambda: self._read(job, log, position, limit_bytes))
 
-    def _read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
-        check_name("log", log)
+    def _read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
         held = self._find(job)
         if held is None:
             return Batch([], position)
         reader = held.readers.get(log)
         if reader is None:
-            reader = held.readers[log] = SegmentReader(f"{held.folder}/logs/{log}", self._reading, power=self._power)
+            reader = held.readers[log] = SegmentReader(
+                f"{held.folder}/logs/{log.encode()}", self._reading, power=self._power
+            )
         try:
             return reader.read(position, limit_bytes)
         except OSError as problem:

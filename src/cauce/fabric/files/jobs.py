@@ -14,7 +14,7 @@ from pathlib import Path
 from cauce.errors import FabricError, UsageError
 from cauce.fabric.files.disk import FULL, UNIQUE_NAME, Descriptors, Listing, fabric_error, is_out_of_files, unique_name
 from cauce.fabric.files.version import check_folder_version
-from cauce.fabric.names import check_name
+from cauce.fabric.names import Log, check_name
 from cauce.process.private_files import (
     DIRECTORY_MODE,
     create,
@@ -160,7 +160,7 @@ class JobFolders:
         # Errors are ignored: a process may just have created a file there. The next start removes the rest.
         shutil.rmtree(gone, ignore_errors=True)
 
-    def trim(self, folder: str, keep: Sequence[str]) -> None:
+    def trim(self, folder: str, keep: Sequence[Log]) -> None:
         """Removes all leases of a job and all its logs except `keep`. The names to keep are written first, so that no
         process recreates a removed log. On a full disk, logs are removed first to free space for that file; the next
         trim removes a log that a slow worker recreates in between."""
@@ -178,21 +178,22 @@ class JobFolders:
         except OSError as problem:
             raise fabric_error(problem, "trimming a job", folder) from problem
 
-    def _write_kept(self, folder: str, keep: Sequence[str]) -> None:
-        replace_file(Path(folder, _TRIMMED), "\n".join(keep).encode(), durable=self._power)
+    def _write_kept(self, folder: str, keep: Sequence[Log]) -> None:
+        replace_file(Path(folder, _TRIMMED), "\n".join(log.encode() for log in keep).encode(), durable=self._power)
 
-    def _remove_all_but(self, folder: str, keep: Sequence[str]) -> None:
-        logs = [f"{folder}/logs/{log}" for log in os.listdir(f"{folder}/logs") if log not in keep]
+    def _remove_all_but(self, folder: str, keep: Sequence[Log]) -> None:
+        kept = {log.encode() for log in keep}
+        logs = [f"{folder}/logs/{log}" for log in os.listdir(f"{folder}/logs") if log not in kept]
         queues = [f"{folder}/leases/{queue}" for queue in os.listdir(f"{folder}/leases")]
         for path in (*logs, *queues, f"{folder}/{SCRATCH}"):
             with suppress(FileNotFoundError):
                 shutil.rmtree(self._to_trash(path), ignore_errors=True)
 
-    def kept_logs(self, folder: str) -> frozenset[str] | None:
+    def kept_logs(self, folder: str) -> frozenset[Log] | None:
         """The remaining logs of a trimmed job; None if the job was not trimmed."""
         try:
             with open(f"{folder}/{_TRIMMED}") as file:
-                return frozenset(file.read().split("\n"))
+                return frozenset(map(Log.decode, file.read().split()))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as problem:

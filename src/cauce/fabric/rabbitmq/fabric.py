@@ -19,7 +19,7 @@ from weakref import WeakSet
 from cauce.errors import FabricError
 from cauce.fabric.address import Broker
 from cauce.fabric.contract import Append, Batch, Position
-from cauce.fabric.names import check_name, is_service_log
+from cauce.fabric.names import Log, check_name, is_service_log
 from cauce.fabric.rabbitmq.garbage_collection import GarbageCollector
 from cauce.fabric.rabbitmq.lease import RabbitLease
 from cauce.fabric.rabbitmq.logs import Logs
@@ -78,24 +78,19 @@ class RabbitFabric:
         found = self._open.session.find(check_name("job", job))
         return None if found is None else found.manifest
 
-    def append(self, job: str, log: str, records: Sequence[Record]) -> None:
+    def append(self, job: str, log: Log, records: Sequence[Record]) -> None:
         self.append_all(job, [(log, records)])
 
     def append_all(self, job: str, appends: Sequence[Append]) -> None:
-        for log, _ in appends:
-            check_name("log", log)
         self._open.logs.append(check_name("job", job), appends, self._deadline())
 
-    def read_barrier(self, job: str | None = None, *logs: str) -> None:
+    def read_barrier(self, job: str | None = None, *logs: Log) -> None:
         if job is None:
             self._open.session.read_barrier(self._deadline())
         else:
-            for log in logs:
-                check_name("log", log)
             self._open.logs.read_barrier(check_name("job", job), logs, self._deadline())
 
-    def read(self, job: str, log: str, position: Position, limit_bytes: int) -> Batch:
-        check_name("log", log)
+    def read(self, job: str, log: Log, position: Position, limit_bytes: int) -> Batch:
         return self._open.logs.read(check_name("job", job), log, position, limit_bytes, self._deadline())
 
     def enqueue(self, job: str, queue: str, tasks: Sequence[str]) -> None:
@@ -108,9 +103,7 @@ class RabbitFabric:
         check_name("queue", queue)
         return self._open.task_queues.acquire(check_name("job", job), queue, self._deadline())
 
-    def trim(self, job: str, keep: Sequence[str]) -> None:
-        for log in keep:
-            check_name("log", log)
+    def trim(self, job: str, keep: Sequence[Log]) -> None:
         self._open.collector.trim(check_name("job", job), keep, self._deadline())
 
     def scratch(self, job: str) -> None:

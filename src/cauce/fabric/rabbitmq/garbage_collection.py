@@ -12,6 +12,7 @@ from contextlib import suppress
 from time import monotonic
 
 from cauce.errors import FabricLost
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.queues import garbage_of, unusable_streams
 from cauce.fabric.rabbitmq.registry import Delete, Job, Swept, Trim
 from cauce.fabric.rabbitmq.session import Session
@@ -35,12 +36,12 @@ class GarbageCollector:
         self._noticed: dict[str, float] = {}
         self._again: list[tuple[float, list[str]]] = []
 
-    def trim(self, name: str, keep: Sequence[str], deadline: float) -> None:
+    def trim(self, name: str, keep: Sequence[Log], deadline: float) -> None:
         job = self._session.find_consistent(name, deadline)
         if job is None:
             return
         if job.kept is None or not job.kept <= set(keep):
-            self._session.append_and_apply([Trim(job.incarnation, list(keep))], deadline)
+            self._session.append_and_apply([Trim(job.incarnation, [log.encode() for log in keep])], deadline)
         self._sweep(job, deadline)
 
     def delete(self, name: str, deadline: float) -> None:

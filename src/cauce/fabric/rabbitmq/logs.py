@@ -13,7 +13,7 @@ from time import monotonic
 
 from cauce.errors import FabricLost
 from cauce.fabric.contract import Append, Batch, Position
-from cauce.fabric.names import job_gone, log_group_of
+from cauce.fabric.names import Log, job_gone
 from cauce.fabric.rabbitmq.queues import stream_name
 from cauce.fabric.rabbitmq.registry import Fact, Job, LogGroups, Made, Remake
 from cauce.fabric.rabbitmq.session import Session
@@ -24,7 +24,7 @@ _RETRY_S = 0.01
 ALIVE_S = 4.0
 """Time after which a new stream that confirms no message is replaced."""
 
-ByLog = dict[str, list[Record]]
+ByLog = dict[Log, list[Record]]
 
 
 class Logs:
@@ -46,14 +46,14 @@ class Logs:
             if not left:
                 return
 
-    def read(self, name: str, log: str, position: Position, limit_bytes: int, deadline: float) -> Batch:
+    def read(self, name: str, log: Log, position: Position, limit_bytes: int, deadline: float) -> Batch:
         session = self._session
         job = session.find(name)
         if job is None or not self._is_there(job, log):
             return Batch([], position)
         session.keep_few_readers()
         return session.reader_group(job, log).read(
-            log,
+            log.encode(),
             position,
             limit_bytes,
             deadline,
@@ -61,7 +61,7 @@ class Logs:
             append_marker=lambda: self._append_markers(job, [log], deadline),
         )
 
-    def read_barrier(self, name: str, logs: Sequence[str], deadline: float) -> None:
+    def read_barrier(self, name: str, logs: Sequence[Log], deadline: float) -> None:
         """Read barrier: appends a marker to the logs' streams. Later reads continue at least up to the marker."""
         session = self._session
         job = session.find_consistent(name, deadline)
@@ -71,13 +71,13 @@ class Logs:
             session.read_barrier(deadline)
         self._append_markers(job, [log for log in logs if self._is_there(job, log)], deadline)
 
-    def _is_there(self, job: Job, log: str) -> bool:
-        return job.accepts(log) and log_group_of(log) in job.made
+    def _is_there(self, job: Job, log: Log) -> bool:
+        return job.accepts(log) and log.group in job.made
 
     def _register(self, job: Job, left: ByLog, deadline: float) -> bool:
         """Registers the streams, declares them, and waits until the registry reports them as made. False if the job has
         ended."""
-        needed = {log_group_of(log) for log in left}
+        needed = {log.group for log in left}
         if needed <= job.made:
             return True
         if unknown := sorted(needed - job.log_groups):
@@ -89,10 +89,9 @@ class Logs:
             self._check(deadline)
         return False
 
-    def _make(self, job: Job, logs: Sequence[str], deadline: float) -> None:
-        """Declares streams. For new ones, appends the outcome to the registry."""
+    def _make(self, job: Job, groups: Sequence[str], deadline: float) -> None:
+        """Declares the streams of log groups. For new ones, appends the outcome to the registry."""
         session = self._session
-        groups = sorted(set(map(log_group_of, logs)))
         tries = {group: job.tries.get(group, 0) for group in groups}
         names = {stream_name(session.namespace, job, group): group for group in groups}
         session.made.update(names)
@@ -128,11 +127,11 @@ class Logs:
         """Publishes records; returns those to retry. A log is retried as a whole, so that its records keep their
         order."""
         outgoing: list[Outgoing] = []
-        logs: list[str] = []
-        behind: dict[str, int] = {}
+        logs: list[Log] = []
+        behind: dict[Log, int] = {}
         for log, records in left.items():
-            bodies = self._session.writer.messages(log, records)
-            outgoing += [(stream_name(self._session.namespace, job, log), body) for body in bodies]
+            bodies = self._session.writer.messages(log.encode(), records)
+            outgoing += [(stream_name(self._session.namespace, job, log.group), body) for body in bodies]
             logs += [log] * len(bodies)
             behind[log] = self._session.writer.next_seq - 1
         try:
@@ -142,23 +141,23 @@ class Logs:
             return left
         again = {logs[index] for index in returned}
         for log in left.keys() - again:
-            self._session.reader_group(job, log).require_up_to(log, behind[log])
+            self._session.reader_group(job, log).require_up_to(log.encode(), behind[log])
         if again:
             self._make_if_wanted(job, sorted(again), deadline)
         return {log: left[log] for log in left if log in again}
 
-    def _make_if_wanted(self, job: Job, logs: list[str], deadline: float) -> None:
+    def _make_if_wanted(self, job: Job, logs: list[Log], deadline: float) -> None:
         self._session.read_barrier(deadline)
-        wanted = [log for log in logs if job.accepts(log)]
+        wanted = {log.group for log in logs if job.accepts(log)}
         if wanted:
-            self._make(job, wanted, deadline)
+            self._make(job, sorted(wanted), deadline)
             self._pause(deadline)
 
-    def _append_markers(self, job: Job, logs: Sequence[str], deadline: float) -> None:
+    def _append_markers(self, job: Job, logs: Sequence[Log], deadline: float) -> None:
         """Appends a marker to each stream of these logs."""
         session = self._session
         while logs := [log for log in logs if job.accepts(log)]:
-            streams = {log: stream_name(session.namespace, job, log) for log in logs}
+            streams = {log: stream_name(session.namespace, job, log.group) for log in logs}
             markers: dict[str, int] = {}
             outgoing: list[Outgoing] = []
             for stream in dict.fromkeys(streams.values()):
@@ -172,7 +171,7 @@ class Logs:
             absent = {outgoing[index][0] for index in returned}
             for log, stream in streams.items():
                 if stream not in absent:
-                    session.reader_group(job, log).require_up_to(log, markers[stream])
+                    session.reader_group(job, log).require_up_to(log.encode(), markers[stream])
             logs = [log for log, stream in streams.items() if stream in absent]
             if logs:
                 self._make_if_wanted(job, logs, deadline)

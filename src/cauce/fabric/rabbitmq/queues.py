@@ -14,7 +14,6 @@ from typing import TypeVar
 import amqp
 
 from cauce.errors import FabricError, FabricLost
-from cauce.fabric.names import log_group_of
 from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.connection.connection_thread import ConnectionThread, Work
 from cauce.fabric.rabbitmq.registry import Job
@@ -39,14 +38,13 @@ def registry_name(namespace: str) -> str:
     return f"{namespace}.registry"
 
 
-def stream_name(namespace: str, job: Job, log: str) -> str:
-    """The stream in use, or to be declared."""
-    return stream_names(namespace, job, log)[-1]
+def stream_name(namespace: str, job: Job, group: str) -> str:
+    """The stream of a log group that is in use, or to be declared."""
+    return stream_names(namespace, job, group)[-1]
 
 
-def stream_names(namespace: str, job: Job, log: str) -> list[str]:
-    """The stream in use, last, after those that it replaced."""
-    group = log_group_of(log)
+def stream_names(namespace: str, job: Job, group: str) -> list[str]:
+    """The stream of a log group that is in use, last, after those that it replaced."""
     tries = range(job.tries.get(group, 0) + 1)
     return [f"{namespace}.{job.incarnation}.{group}{f'.{each}' if each else ''}" for each in tries]
 
@@ -64,7 +62,7 @@ def queue_names(namespace: str, job: Job, queue: str) -> list[str]:
 
 def garbage_of(namespace: str, job: Job) -> list[str]:
     """The streams and queues that a trimmed or deleted job no longer needs."""
-    kept = set() if job.deleted or job.kept is None else {log_group_of(log) for log in job.kept}
+    kept = set() if job.deleted or job.kept is None else {log.group for log in job.kept}
     streams = [stream_name(namespace, job, group) for group in sorted(job.log_groups - kept)]
     return [*streams, *(name for queue in job.offers for name in queue_names(namespace, job, queue))]
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from cauce.fabric.names import Log
+
 _DELETED_KEPT = 100_000
 """Number of offsets for which a deleted incarnation is remembered, to ignore a `Create` that is appended again."""
 
@@ -86,8 +88,14 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 
 
 class Trim(msgspec.Struct, frozen=True, tag="trim"):
+    """The job has ended; of its logs, in their stored form, only these remain."""
+
     incarnation: str
     keep: list[str]
+
+    @property
+    def kept(self) -> frozenset[Log]:
+        return frozenset(map(Log.decode, self.keep))
 
 
 class Delete(msgspec.Struct, frozen=True, tag="delete"):
@@ -158,11 +166,11 @@ class Job:
     rounds: dict[str, int] = field(default_factory=dict)
     """By queue, how often all its tasks were enqueued again."""
     finished: dict[str, set[str]] = field(default_factory=dict)
-    kept: frozenset[str] | None = None
+    kept: frozenset[Log] | None = None
     deleted: bool = False
     unswept: bool = False
 
-    def accepts(self, log: str) -> bool:
+    def accepts(self, log: Log) -> bool:
         return not self.deleted and (self.kept is None or log in self.kept)
 
     @property
@@ -180,7 +188,7 @@ class Job:
         self.finished.setdefault(queue, set()).update(tasks)
 
     def standing(self) -> Standing:
-        kept = None if self.kept is None else sorted(self.kept)
+        kept = None if self.kept is None else [log.encode() for log in sorted(self.kept)]
         return Standing(
             self.name,
             self.incarnation,
@@ -272,7 +280,7 @@ class Registry:
                 job.rounds[fact.queue] = fact.round
                 job.offers.setdefault(fact.queue, {}).update(dict.fromkeys(fact.tasks, fact.token))
             case Trim():
-                job.kept = frozenset(fact.keep) if job.kept is None else job.kept & frozenset(fact.keep)
+                job.kept = fact.kept if job.kept is None else job.kept & fact.kept
                 self._to_sweep(job)
                 return job
             case Delete():
@@ -325,7 +333,7 @@ class Registry:
             for task, token in tasks.items():
                 known.offers.setdefault(queue, {}).setdefault(task, token)
         if fact.kept is not None and known.kept is None:
-            known.kept = frozenset(fact.kept)
+            known.kept = frozenset(map(Log.decode, fact.kept))
 
     def _stand_in(self, offset: int, fact: Standing) -> Job | None:
         """Restores a job whose `Create` was dropped by retention. It replaces a job of the same name that was created

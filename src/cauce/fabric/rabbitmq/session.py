@@ -14,6 +14,7 @@ from functools import partial
 from time import monotonic
 
 from cauce.fabric.address import Broker
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.connection.connection_thread import ChangeSignal, ConnectionThread
 from cauce.fabric.rabbitmq.connection.split_brain_probe import SplitBrainProbe
@@ -125,8 +126,8 @@ class Session:
         self.registry_client.append_and_apply(facts, deadline)
         self._close_ended(self.registry_client.ended())
 
-    def reader_group(self, job: Job, log: str) -> ReaderGroup:
-        name = stream_name(self.namespace, job, log)
+    def reader_group(self, job: Job, log: Log) -> ReaderGroup:
+        name = stream_name(self.namespace, job, log.group)
         found = self._reader_groups.get(name)
         if found is None:
             found = self._reader_groups[name] = ReaderGroup(self._subscriptions, name, self.writer.author)

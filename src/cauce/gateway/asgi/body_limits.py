@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cauce.api.http import RETRY_AFTER
+from cauce.gateway.asgi.incoming_body import IncomingBody
 from cauce.gateway.asgi.problems import HttpError
 
 ACQUIRE_TIMEOUT_S = 10.0
@@ -29,19 +30,20 @@ class BodyReservation:
         self.held = 0
         self.wanted = 0
         self.granted: asyncio.Future[None] | None = None
-        self.reading: asyncio.Timeout | None = None
-        """The timeout of the current read from the client, if one is in progress."""
-        self.evicted = False
+        self.body: IncomingBody | None = None
 
     async def acquire(self, size: int, timeout_s: float = ACQUIRE_TIMEOUT_S) -> None:
         """Acquires budget for bytes that have arrived. Raises 429 on timeout."""
         if not self._budget.try_acquire(self, size):
             await self._budget.wait(self, size, timeout_s)
 
+    @property
+    def is_reading(self) -> bool:
+        return self.body is not None and self.body.reading is not None
+
     def evict(self) -> None:
-        self.evicted = True
-        if self.reading is not None:
-            self.reading.reschedule(asyncio.get_running_loop().time())
+        if self.body is not None:
+            self.body.evict()
 
     def reject(self) -> None:
         if self.granted is not None and not self.granted.done():
@@ -147,7 +149,7 @@ class BodyBudget:
         slow = [
             each
             for each in self._reservations
-            if each.reading is not None
+            if each.is_reading
             and each.held - before.get(each, -PRESSURE_BYTES) < PRESSURE_BYTES
             and (each.owner == waiter.owner or held[each.owner] > share)
         ]

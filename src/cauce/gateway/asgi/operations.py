@@ -27,12 +27,13 @@ STREAM: Json = {EVENT_STREAM: TEXT}
 _PROBLEMS = {
     400: "The request is malformed",
     401: "The token is missing or unknown",
-    403: "The request was made by a page of another site",
-    404: "The job, table, query or path does not exist, or belongs to another owner",
+    403: "The request was made by a page of another site, or a quota of the owner is reached",
+    404: "The job, dataset, table, query or path does not exist, or belongs to another owner",
     405: "The method is not allowed",
     406: "None of the accepted media types is available",
     408: "The request did not arrive in time",
-    409: "The request conflicts with stored data: different content, a different number, or a job that has ended",
+    409: "The request conflicts with stored data: different content, a different number, a job that has ended, or a "
+    "dataset that jobs read",
     413: "The body is too large",
     414: "The URL is too long",
     415: "The media type or encoding is not supported",
@@ -66,7 +67,8 @@ _IN_PATH = {
     name: parameter(name, schema, description, "path")
     for name, schema, description in (
         ("job", {"type": "string", "pattern": f"^{JOB_ID}$"}, "The job id, chosen by the client"),
-        ("table", short_text(100), "A table of the dataset of the job"),
+        ("dataset", {"type": "string", "pattern": f"^{JOB_ID}$"}, "The name of a kept dataset, chosen by the client"),
+        ("table", short_text(100), "A table of the dataset"),
         ("query", short_text(100), "A query of the job"),
         ("seq", whole_number(0), "The part number, starting at 0"),
         ("process", short_text(80), "A process, such as worker-1"),

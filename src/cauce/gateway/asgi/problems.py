@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from cauce.api.http import PROBLEM, RETRY_AFTER
 from cauce.api.problems import Problem
-from cauce.errors import CauceError, FabricError, UsageError
+from cauce.errors import CauceError, FabricError, SqlError, UsageError
 from cauce.gateway.errors import ServiceError
 from cauce.gateway.public_text import without_folders
 
@@ -41,15 +41,22 @@ def stopping() -> HttpError:
     )
 
 
-def body_of(status: int, code: str, detail: str) -> bytes:
+def body_of(status: int, code: str, detail: str, place: tuple[int, int] | None = None) -> bytes:
     title = code.replace("-", " ").capitalize()
-    return msgspec.json.encode(Problem(f"urn:cauce:problem:{code}", title, status, code, detail))
+    return msgspec.json.encode(Problem(f"urn:cauce:problem:{code}", title, status, code, detail, *(place or ())))
 
 
-def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    place: tuple[int, int] | None = None,
+) -> Response:
+    """`place` is the line and column of an error in a text."""
     # The detail may quote client input that is not valid Unicode.
     printable = without_folders(detail.encode("utf-8", "backslashreplace").decode())
-    return Response(body_of(status, code, printable), status, headers, PROBLEM)
+    return Response(body_of(status, code, printable, place), status, headers, PROBLEM)
 
 
 def problem_response(error: CauceError) -> Response | None:
@@ -61,6 +68,8 @@ def problem_response(error: CauceError) -> Response | None:
             return problem(error.status, error.code, str(error), _retry_after(error.retry_after))
         case FabricError():
             return problem(503, "unavailable", f"{error}", _retry_after(FABRIC_RETRY_S))
+        case SqlError():
+            return problem(422, error.code, str(error), place=(error.line, error.column))
         case UsageError():
             return problem(422, "bad-request", str(error))
         case _:

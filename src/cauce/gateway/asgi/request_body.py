@@ -9,9 +9,11 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
-from cauce.api.http import JSON
-from cauce.gateway.asgi.body_limits import BodyReservation, body_budget_exhausted
+from cauce.api.http import JSON, RETRY_AFTER
+from cauce.gateway.asgi.body_limits import BodyReservation
+from cauce.gateway.asgi.incoming_body import IncomingBody
 from cauce.gateway.asgi.problems import HttpError, bad_request
+from cauce.gateway.asgi.request_io import exchange_of
 
 JSON_BYTES = 1 << 20
 Decoded = TypeVar("Decoded")
@@ -62,27 +64,34 @@ async def read_body(
     length = content_length(request)
     if length is not None and length > limit:
         raise _too_large(code, limit)
-    pace = pace or Pace()
+    body = IncomingBody()
+    if reservation is not None:
+        reservation.body = body
+    with exchange_of(request).permit.receiving(body):
+        return await _received(request, body, limit, code, pace or Pace(), reservation)
+
+
+async def _received(
+    request: Request, body: IncomingBody, limit: int, code: str, pace: Pace, reservation: BodyReservation | None
+) -> bytes:
     window = _Window(pace)
     received: list[bytes] = []
     size = 0
     chunks = request.stream().__aiter__()
     while True:
         try:
-            async with asyncio.timeout_at(window.deadline) as timeout:
-                if reservation is not None:
-                    reservation.reading = timeout
+            async with asyncio.timeout_at(window.deadline) as body.reading:
                 chunk = await chunks.__anext__()
         except StopAsyncIteration:
             return b"".join(received)
         except TimeoutError:
-            raise _too_slow(pace, reservation) from None
+            raise _too_slow(pace, body) from None
         finally:
-            if reservation is not None:
-                reservation.reading = None
+            body.reading = None
         size += len(chunk)
         if size > limit:
             raise _too_large(code, limit)
+        body.count(len(chunk))
         if reservation is not None:
             await _acquire_budget(reservation, len(chunk), window)
         window.count(len(chunk))
@@ -96,9 +105,14 @@ async def _acquire_budget(reservation: BodyReservation, size: int, window: _Wind
     window.extend(now() - before)
 
 
-def _too_slow(pace: Pace, reservation: BodyReservation | None) -> HttpError:
-    if reservation is not None and reservation.evicted:
-        return body_budget_exhausted()
+def _too_slow(pace: Pace, body: IncomingBody) -> HttpError:
+    if body.evicted:
+        return HttpError(
+            429,
+            "slow-down",
+            "this gateway is busy, and the body arrived more slowly than others; send it again in a moment",
+            {RETRY_AFTER: "1"},
+        )
     return HttpError(
         408,
         "timeout",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive, Scope, Send
 
 from cauce.gateway.asgi.concurrency_limits import Permit
@@ -101,6 +101,12 @@ class Exchange:
                 await self._send(message)
         except TimeoutError:
             raise ClientDisconnect from None
+
+
+def exchange_of(request: Request) -> Exchange:
+    exchange = request.scope["cauce.exchange"]
+    assert isinstance(exchange, Exchange)
+    return exchange
 
 
 def _with_default_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -1,4 +1,4 @@
-"""Routes for the dashboard beyond the job API: datasets, plan graphs and event streams."""
+"""Routes for the dashboard beyond the job API: plan graphs, SQL statements and event streams."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cauce.api.http import EVENT_STREAM
+from cauce.api.sql import SqlRequest
 from cauce.gateway.asgi.event_streams import all_events, job_events
 from cauce.gateway.asgi.negotiate import choose
 from cauce.gateway.asgi.operations import STREAM, Operation, parameter
 from cauce.gateway.asgi.problems import bad_request
 from cauce.gateway.asgi.responses import event_stream, json_response
-from cauce.gateway.jobs.catalogue import DatasetsBody
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
@@ -31,15 +31,6 @@ class DashboardRoutes:
 
     def operations(self) -> list[Operation]:
         return [
-            Operation(
-                "GET",
-                "/v1/datasets",
-                "datasets",
-                "The datasets, with their queries and tables",
-                self._datasets,
-                DatasetsBody,
-                "With tables and queries",
-            ),
             Operation(
                 "GET",
                 "/v1/events",
@@ -71,16 +62,26 @@ class DashboardRoutes:
                 "Stages, edges, history",
                 problems=(409,),
             ),
+            Operation(
+                "GET",
+                "/v1/jobs/{job}/sql",
+                "jobSql",
+                "The SQL statements of a job",
+                self._sql,
+                SqlRequest,
+                "As requested, with the values of all parameters",
+                problems=(409,),
+            ),
         ]
-
-    async def _datasets(self, request: Request, owner: str) -> Response:
-        found = await self._pool.run(lambda on: on.jobs.datasets(), "datasets")
-        return json_response(found)
 
     async def _graph(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
         found = await self._watching.graph(owner, job)
         return json_response(found)
+
+    async def _sql(self, request: Request, owner: str) -> Response:
+        job = request.path_params["job"]
+        return json_response(await self._pool.run(lambda on: on.jobs.statements(owner, job), f"{owner}.{job}"))
 
     async def _events(self, request: Request, owner: str) -> Response:
         choose(request.headers.get("accept"), (EVENT_STREAM,))

@@ -23,10 +23,22 @@ CHECK_S = 1.0
 """Interval at which the token of a long response is checked again."""
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
-_FORWARDING = frozenset(
-    ("forwarded", "via", "x-real-ip", "x-client-ip", "client-ip", "true-client-ip", "cf-connecting-ip")
+_FORWARDING = frozenset(("forwarded", "via", "x-real-ip", "front-end-https", "x-cloud-trace-context"))
+_FORWARDING_PREFIXES = (
+    "x-forwarded",
+    "x-original-",
+    "cf-",
+    "fastly-",
+    "fly-",
+    "x-amz",
+    "x-appengine-",
+    "x-arr-",
+    "x-azure-",
+    "x-envoy-",
+    "x-proxyuser-",
 )
-_FORWARDING_PREFIXES = ("x-forwarded", "x-original-")
+_FORWARDING_SUFFIXES = ("client-ip", "clientip")
+"""Headers that reverse proxies, load balancers and content delivery networks add."""
 
 Outcome = TypeVar("Outcome")
 
@@ -143,7 +155,11 @@ def _reject_cross_site(request: Request) -> None:
 def _forwarding_header(request: Request) -> str | None:
     """The first header that only proxies add, or None."""
     names = (name.lower() for name in request.headers.keys())  # noqa: SIM118  (a multidict: names may repeat)
-    return next((name for name in names if name in _FORWARDING or name.startswith(_FORWARDING_PREFIXES)), None)
+    return next(filter(_is_forwarding, names), None)
+
+
+def _is_forwarding(name: str) -> bool:
+    return name in _FORWARDING or name.startswith(_FORWARDING_PREFIXES) or name.endswith(_FORWARDING_SUFFIXES)
 
 
 def _host(request: Request) -> str:

@@ -53,7 +53,7 @@ class Background:
     async def _sweep_once(self) -> None:
         # Open files of deleted jobs occupy disk space until each thread lists the jobs again.
         await self._pool.run_everywhere(lambda on: on.fabric.jobs())
-        await self._pool.run(lambda on: on.jobs.sweep(), "sweep")
+        await self._pool.run(lambda on: on.sweep(), "sweep")
         self._metrics.show(await self._pool.run(lambda on: on.jobs.figures(), "sweep"))
 
     async def _record_ends(self) -> None:

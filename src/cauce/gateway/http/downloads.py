@@ -11,6 +11,7 @@ import polars as pl
 
 from cauce.api.formats import Format
 from cauce.api.http import ARROW_FILE, ARROW_STREAM, CSV, JSON, PARQUET
+from cauce.gateway.jobs.charts import Chart, chart_of
 from cauce.gateway.model import Answer, RejectPage, ResultPage
 from cauce.job.result_formats import open_answer, without_zeros
 from cauce.plan.outputs import DECIMAL, TimestampOutput
@@ -37,13 +38,14 @@ Cell = str | int | float | bool | list[str] | None
 
 class PageBody(msgspec.Struct, frozen=True):
     """A page as JSON. `next` is the cursor of the next page, null after the last one. `total` is the number of rows so
-    far, over all pages."""
+    far, over all pages. `chart` is how the answer can be drawn, null where only a table makes sense."""
 
     columns: list[str]
     rows: list[list[Cell]]
     next: str | None
     complete: bool
     total: int
+    chart: Chart | None
 
 
 def page_json(page: ResultPage | RejectPage) -> bytes:
@@ -51,7 +53,8 @@ def page_json(page: ResultPage | RejectPage) -> bytes:
     frame = page.rows
     columns = [_values(frame[name]) for name in frame.columns]
     rows = cast(list[list[Cell]], list(zip(*columns, strict=True)))
-    return _encoder.encode(PageBody(frame.columns, rows, page.next, page.complete, page.total))
+    chart = chart_of(page.columns) if isinstance(page, ResultPage) else None
+    return _encoder.encode(PageBody(frame.columns, rows, page.next, page.complete, page.total, chart))
 
 
 def _values(column: pl.Series) -> list[object]:

@@ -4,45 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cauce.api.http import (
-    BYTES,
-    COLUMNS,
-    COMPLETE,
-    CONTENT_DIGEST,
-    COUNT,
-    FILE,
-    FIRST_LINE,
-    PARTS,
-    REFERENCE,
-)
+from cauce.api.http import REFERENCE
 from cauce.api.jobs import JobRequest, JobsBody, JobStatus, WhyBody
 from cauce.api.parts import CompleteAnswer, CompleteBody, Held, PartAnswer, PartsBody
-from cauce.gateway.asgi.body_limits import BodyBudget
-from cauce.gateway.asgi.operations import BINARY, TEXT, Json, Operation, parameter, whole_number
-from cauce.gateway.asgi.part_headers import number, part_of_headers
-from cauce.gateway.asgi.request_body import Pace, read_body, read_json
+from cauce.gateway.asgi.operations import BINARY, Operation, parameter, whole_number
+from cauce.gateway.asgi.part_headers import number
+from cauce.gateway.asgi.request_body import read_json
 from cauce.gateway.asgi.responses import json_response
-from cauce.gateway.http.auth import Access
+from cauce.gateway.http.part_uploads import (
+    HELD_HEADERS,
+    MAX_RECEIPTS,
+    PART_HEADERS,
+    RECEIPT_PAGE,
+    PartUploads,
+    held_response,
+)
 from cauce.gateway.jobs.job_service import MOST_LISTED
 from cauce.gateway.jobs.progress.bottleneck import with_notice
 from cauce.gateway.jobs.result_cursor import LIST_CURSOR
-from cauce.gateway.metrics import Metrics
+from cauce.gateway.model import PartBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
-from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.status_polling import StatusPolling
 from cauce.process.traces import PartName, Traces
 from cauce.scan.formats.table import media_types
-
-MAX_RECEIPTS = 10_000
-PARTS_BYTES = 8 << 10
-"""Size limit of the Cauce-Parts header. The JSON body always lists all parts."""
 
 Outcome = TypeVar("Outcome")
 
@@ -52,50 +42,20 @@ _LIST_PAGE = (
     ),
     parameter("limit", whole_number(1, MOST_LISTED, MOST_LISTED), "Maximum number of jobs"),
 )
-_RECEIPT_PAGE = (
-    parameter("from", whole_number(0, default=0), "Number of the first part to list: `next` of the previous page"),
-    parameter("limit", whole_number(1, MAX_RECEIPTS, MAX_RECEIPTS), "Maximum number of parts"),
-)
-_PART_HEADERS = tuple(
-    parameter(name, schema, description, "header")
-    for name, schema, description in (
-        ("Content-Encoding", {"type": "string", "enum": ["gzip", "zstd", "identity"]}, "Only for CSV and NDJSON"),
-        (
-            CONTENT_DIGEST,
-            {"type": "string", "pattern": "^sha-256=:[A-Za-z0-9+/]{43}=:$"},
-            "SHA-256 of the body as sent (RFC 9530)",
-        ),
-        (FILE, {"type": "string", "maxLength": 4096}, "Name of the file that contains the part, percent-encoded"),
-        (FIRST_LINE, whole_number(0), "Line of that file at which the data of the part start"),
-        (COLUMNS, TEXT, "Column names of CSV without a header line: a JSON array of strings, percent-encoded"),
-    )
-)
-_HELD_HEADERS: Json = {
-    PARTS: {"schema": TEXT, "description": "Numbers of the stored parts, such as 0-12,14"},
-    COUNT: {"schema": {"type": "integer"}, "description": "Number of stored parts"},
-    BYTES: {"schema": {"type": "integer"}, "description": "Total size of the stored parts in bytes"},
-    COMPLETE: {"schema": {"type": "integer"}, "description": "Number of parts of the table, once it is complete"},
-}
 
 
 class JobRoutes:
     def __init__(
         self,
-        settings: GatewaySettings,
         pool: Pool[Service],
-        access: Access,
+        uploads: PartUploads,
         watching: StatusPolling,
-        metrics: Metrics,
         traces: Traces | None,
     ) -> None:
-        self._settings = settings
         self._pool = pool
-        self._access = access
+        self._uploads = uploads
         self._watching = watching
-        self._metrics = metrics
         self._traces = traces
-        self.body_budget = BodyBudget(settings.room_bytes)
-        self._pace = Pace(settings.silence_s, settings.body_bytes_per_s)
 
     def operations(self) -> list[Operation]:
         job = "/v1/jobs/{job}"
@@ -151,7 +111,7 @@ class JobRoutes:
                 self._held,
                 Held,
                 "Ranges of part numbers, both ends included; also as headers",
-                headers=_HELD_HEADERS,
+                headers=HELD_HEADERS,
                 problems=(409,),
                 head=True,
             ),
@@ -174,7 +134,7 @@ class JobRoutes:
                 self._parts,
                 PartsBody,
                 "Ordered by part number",
-                parameters=_RECEIPT_PAGE,
+                parameters=RECEIPT_PAGE,
                 problems=(409,),
             ),
             Operation(
@@ -187,7 +147,7 @@ class JobRoutes:
                 PartAnswer,
                 "The same part was stored before",
                 created="The part is stored",
-                parameters=_PART_HEADERS,
+                parameters=PART_HEADERS,
                 body=dict.fromkeys((*media_types(), REFERENCE), BINARY),
                 problems=(409, 413, 415),
             ),
@@ -216,7 +176,7 @@ class JobRoutes:
     async def _create(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
         requested = await read_json(request, JobRequest)
-        status, created = await self._run(owner, job, lambda on: on.jobs.create(owner, job, requested))
+        status, created = await self._run(owner, job, lambda on: on.create(owner, job, requested))
         return json_response(status, 201 if created else 200)
 
     async def _cancel(self, request: Request, owner: str) -> Response:
@@ -226,30 +186,22 @@ class JobRoutes:
     async def _put_part(self, request: Request, owner: str) -> Response:
         job, table = request.path_params["job"], request.path_params["table"]
         seq = number(request.path_params["seq"], "part number")
-        part = part_of_headers(request.headers)
-        limit = self._settings.limits.part_bytes
         started_at = time.time()
-        with self.body_budget.reserve(owner) as reservation:
-            data = await read_body(request, limit, "part-too-large", self._pace, reservation)
-            # The token may have been removed while the body arrived.
-            self._access.owner(request)
+
+        async def put(part: PartBody) -> bool:
             # A body of a few kilobytes may decompress to many megabytes.
-            whole = replace(part, data=data)
-            new = await self._pool.run_heavy(
-                lambda on: on.jobs.put_part(owner, job, table, seq, whole), f"{owner}.{job}", owner
+            return await self._pool.run_heavy(
+                lambda on: on.jobs.put_part(owner, job, table, seq, part), f"{owner}.{job}", owner
             )
-        self._metrics.parts.labels("new" if new else "held").inc()
+
+        new, size = await self._uploads.store(request, owner, put)
         if new and self._traces is not None:
-            self._traces.received(PartName(f"{owner}.{job}", table, seq), started_at, time.time(), len(data))
+            self._traces.received(PartName(f"{owner}.{job}", table, seq), started_at, time.time(), size)
         return json_response(PartAnswer(seq, new), 201 if new else 200)
 
     async def _held(self, request: Request, owner: str) -> Response:
         job, table = request.path_params["job"], request.path_params["table"]
-        held = await self._run(owner, job, lambda on: on.jobs.held(owner, job, table))
-        headers = {PARTS: ranges_text(held), COUNT: str(held.count), BYTES: str(held.bytes)}
-        if held.complete is not None:
-            headers[COMPLETE] = str(held.complete)
-        return json_response(held, headers=headers)
+        return held_response(await self._run(owner, job, lambda on: on.jobs.held(owner, job, table)))
 
     async def _parts(self, request: Request, owner: str) -> Response:
         job, table = request.path_params["job"], request.path_params["table"]
@@ -263,16 +215,3 @@ class JobRoutes:
         parts = (await read_json(request, CompleteBody)).parts
         new = await self._run(owner, job, lambda on: on.jobs.complete(owner, job, table, parts))
         return json_response(CompleteAnswer(table, parts, new))
-
-
-def ranges_text(held: Held) -> str:
-    """`0-12,14`, truncated to PARTS_BYTES. Clients may safely resend omitted parts: uploads are idempotent."""
-    texts: list[str] = []
-    size = 0
-    for first, last in held.ranges:
-        text = f"{first}-{last}" if last > first else f"{first}"
-        size += len(text) + 1
-        if size > PARTS_BYTES:
-            break
-        texts.append(text)
-    return ",".join(texts)

@@ -15,15 +15,17 @@ from cauce.api.jobs import AliveBody
 from cauce.gateway.asgi.concurrency_limits import RequestLimiter
 from cauce.gateway.asgi.operations import TEXT, Handler, Operation, describe
 from cauce.gateway.asgi.problems import HttpError, stopping
-from cauce.gateway.asgi.request_io import Exchange
+from cauce.gateway.asgi.request_io import exchange_of
 from cauce.gateway.asgi.responses import json_response
 from cauce.gateway.dashboard import static_files
 from cauce.gateway.dashboard.cluster_live import ClusterLive
 from cauce.gateway.dashboard.cluster_routes import ClusterRoutes
 from cauce.gateway.dashboard.routes import DashboardRoutes
 from cauce.gateway.http.auth import Access, chunks_while_valid, events_while_valid, while_valid
+from cauce.gateway.http.dataset_routes import DatasetRoutes
 from cauce.gateway.http.downloads import PageBody
 from cauce.gateway.http.job_routes import JobRoutes
+from cauce.gateway.http.part_uploads import PartUploads
 from cauce.gateway.http.result_routes import ResultRoutes
 from cauce.gateway.metrics import MEDIA_TYPE, Metrics
 from cauce.gateway.pool import Pool
@@ -54,10 +56,11 @@ class Routes:
         self._watching = watching
         self._metrics = metrics
         self._traces = open_traces("gateway")
-        self._jobs = JobRoutes(settings, pool, access, watching, metrics, self._traces)
+        self._uploads = PartUploads(settings, access, metrics)
         self.operations = [
             *self._own_operations(),
-            *self._jobs.operations(),
+            *JobRoutes(pool, self._uploads, watching, self._traces).operations(),
+            *DatasetRoutes(pool, self._uploads).operations(),
             *ResultRoutes(pool, watching).operations(),
             *static_files.operations(),
             *DashboardRoutes(pool, watching).operations(),
@@ -166,7 +169,7 @@ class Routes:
 
     async def _show_metrics(self, request: Request, owner: str) -> Response:
         self._metrics.open.set(self._limiter.open)
-        self._metrics.body_bytes.set(self._jobs.body_budget.held)
+        self._metrics.body_bytes.set(self._uploads.body_budget.held)
         self._metrics.waiting.set(self._pool.waiting)
         text = await self._pool.run(lambda _: self._metrics.text(), "metrics")
         return Response(text, headers={"content-type": MEDIA_TYPE})
@@ -180,12 +183,6 @@ def _public(handler: Handler) -> Endpoint:
         return await handler(request, "")
 
     return endpoint
-
-
-def exchange_of(request: Request) -> Exchange:
-    exchange = request.scope["cauce.exchange"]
-    assert isinstance(exchange, Exchange)
-    return exchange
 
 
 def _route(path: str, methods: dict[str, Endpoint]) -> Route:

@@ -11,6 +11,7 @@ from cauce.datasets.registry import Registry, Stamp
 from cauce.errors import CauceError
 from cauce.gateway.jobs.charts import Chart, chart_of
 from cauce.gateway.public_text import without_folders
+from cauce.job.kept_messages import KeptDataset
 from cauce.plan import Dataset
 
 DATASET_ERRORS = (Exception, SystemExit, pl.exceptions.PanicException)
@@ -57,12 +58,15 @@ class DatasetInfo(msgspec.Struct, frozen=True):
 
 
 class DatasetsBody(msgspec.Struct, frozen=True):
+    """`datasets` are declared for all callers, `kept` are those that the caller has uploaded."""
+
     datasets: list[DatasetInfo]
+    kept: list[KeptDataset] = []
 
 
-def catalogue(datasets: Registry) -> DatasetsBody:
+def catalogue(datasets: Registry) -> list[DatasetInfo]:
     """All datasets. One that cannot be loaded or planned is listed with its error."""
-    return DatasetsBody([_info(name, datasets) for name in datasets.names()])
+    return [_info(name, datasets) for name in datasets.names()]
 
 
 def reason(problem: BaseException) -> str:

@@ -39,12 +39,20 @@ def chart_of(columns: Mapping[str, Output]) -> Chart | None:
         return Chart("scatter", texts, [], longitude, latitude)
     if not numbers:
         return None
-    period = _first({name: columns[name] for name in columns if name not in numbers}, _PERIOD)
-    if period is not None and not _is_number(columns[period]):
+    labels = _labels(columns, texts)
+    period = _period({name: columns[name] for name in columns if name not in numbers}, not labels)
+    if period is not None:
         others = [name for name in texts if name != period]
         return Chart("line", others, numbers, period, None, others[0] if others else None)
-    labels = _labels(columns, texts)
     return Chart("bars", labels, numbers) if labels else None
+
+
+def _period(columns: Mapping[str, Output], unlabelled: bool) -> str | None:
+    """The column along which a line goes: one named after a period. If nothing else labels the rows, also numbers such
+    as years, and any date or time."""
+    named = _first({name: output for name, output in columns.items() if unlabelled or not _is_number(output)}, _PERIOD)
+    times = (name for name, output in columns.items() if unlabelled and output.dtype.is_temporal())
+    return named or next(times, None)
 
 
 def _labels(columns: Mapping[str, Output], texts: list[str]) -> list[str]:

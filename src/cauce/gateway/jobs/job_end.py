@@ -15,6 +15,7 @@ from cauce.errors import CauceError, FabricError, FabricFull, FabricLost
 from cauce.fabric.contract import Fabric
 from cauce.gateway.jobs.idleness import Expiry
 from cauce.gateway.jobs.metrics_snapshot import figures_of
+from cauce.gateway.jobs.planning import asked
 from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.jobs.read_model_cache import Tell, Views
 from cauce.gateway.jobs.statuses import Statuses, read_manifest
@@ -23,9 +24,13 @@ from cauce.gateway.jobs.uploads import SharedState
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.validation.names import owner_and_job
 from cauce.job.outcome import Outcome
+from cauce.runner.local_client import enqueue_tasks
 
 _TRIM_AGAIN_S = 30.0
 """Trim again after this time: a worker that had not read the end of the job may have appended once more."""
+
+_ENQUEUE_AGAIN_S = 2.0
+"""Age of a job over a kept dataset at which its tasks are enqueued once more."""
 
 
 class JobEnds:
@@ -77,7 +82,7 @@ class JobEnds:
                     expired.append(name)
             except CauceError as problem:
                 problems.append(problem)
-        self._shared.idleness.keep_only(frozenset(self._fabric.jobs()))
+        self._shared.idleness.keep_only(frozenset((*self._fabric.jobs(), *self._fabric.service_logs())))
         self._shared.held_bytes = figures_of(self._views.all()).held_bytes
         if problems:
             raise problems[0]
@@ -102,6 +107,7 @@ class JobEnds:
         else:
             self._record_end(view)
             self._trim(view)
+            self._enqueue_again(view)
             status = self._statuses.of_view(view)
             if self._is_overdue(name, status):
                 # Another gateway may have received parts of it in the meantime.
@@ -129,6 +135,21 @@ class JobEnds:
         self._views.refresh(view, consistent=True)
         self._trim(view)
         self._tell(view.state, self._statuses.of_view(view))
+
+    def fail(self, view: JobView, problem: CauceError) -> None:
+        if self._append(view, Outcome("failed", str(problem), problem.code, self._clock())):
+            self._views.refresh(view, consistent=True)
+            self._trim(view)
+            self._tell(view.state, self._statuses.of_view(view))
+
+    def _enqueue_again(self, view: JobView) -> None:
+        """A job over a kept dataset needs no action of its client after its creation: if the gateway that created it
+        crashed before it enqueued the tasks, another one must."""
+        due = self._clock() - view.manifest.created > _ENQUEUE_AGAIN_S
+        if view.manifest.on is None or not due or view.enqueued or view.state in ENDED or view.plan_problem():
+            return
+        enqueue_tasks(self._fabric, view.name, view.topology)
+        view.enqueued = True
 
     def _append(self, view: JobView, outcome: Outcome) -> bool:
         """False if the fabric has no space, even after the logs of the job were trimmed, or if the job was deleted."""
@@ -165,6 +186,7 @@ class JobEnds:
         gone without a tombstone, and does not come back."""
         owner, job = owner_and_job(name) or ("", name)
         manifest = read_manifest(name, data)
+        request = asked(manifest)
         stone = Tombstone(
             job,
             owner,
@@ -176,6 +198,8 @@ class JobEnds:
             state,
             manifest.created,
             self._clock(),
+            request.on,
+            request.sql,
         )
         try:
             self._tombstones.add(stone)

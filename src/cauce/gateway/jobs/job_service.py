@@ -15,18 +15,15 @@ import msgspec
 
 from cauce.api.jobs import ENDED, JobRequest, JobsBody, JobStatus
 from cauce.api.parts import Held, PartsBody
+from cauce.api.sql import SqlRequest
 from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, CorruptRecord, FabricError, FabricFull, FabricLost, JobGone
 from cauce.fabric.contract import Fabric
-from cauce.gateway.errors import (
-    BadRequest,
-    JobExistsOtherwise,
-    TooManyJobs,
-    Unavailable,
-)
-from cauce.gateway.jobs.catalogue import DATASET_ERRORS, DatasetsBody, catalogue, reason
+from cauce.gateway.errors import NoSuchQuery, TooManyJobs, Unavailable
+from cauce.gateway.jobs.catalogue import DatasetInfo, catalogue
 from cauce.gateway.jobs.job_end import JobEnds
 from cauce.gateway.jobs.metrics_snapshot import Figures, figures_of
+from cauce.gateway.jobs.planning import Asked, asked, check_same, plan_named
 from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_dataset
 from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
 from cauce.gateway.jobs.read_model import JobView
@@ -39,13 +36,14 @@ from cauce.gateway.jobs.uploads import SharedState, Uploads
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import Answer, PartBody, RejectPage, ResultPage
 from cauce.gateway.validation.names import LOCAL, fabric_name, owner_and_job
+from cauce.job.kept import KeptVersion
 from cauce.job.manifest import Manifest
-from cauce.job.topology import Topology
 from cauce.runner.local_client import enqueue_tasks
 
 JobStatuses = list[JobStatus]
 FabricNames = list[str]
 ListedJobs = list["_Listed"]
+DatasetInfos = list[DatasetInfo]
 
 MOST_LISTED = 1_000
 """The most jobs in a page of a list, and in an event stream of all jobs."""
@@ -97,23 +95,45 @@ class Jobs:
 
     def create(self, owner: str, job: str, request: JobRequest) -> tuple[JobStatus, bool]:
         """Creates a job; True if it is new. Idempotent: the same request again returns the existing job."""
+        return self.create_planned(owner, job, self._plan(request))
+
+    def existing(self, owner: str, job: str, wanted: Asked) -> JobStatus | None:
+        """The status of an existing job. Raises if it was created with a different request."""
+        with translated_errors():
+            name = fabric_name(owner, job)
+            data = self._views.manifest(name)
+            if data is not None:
+                view = self._views.view(name, data)
+                if view is not None:
+                    check_same(job, asked(view.manifest), wanted)
+                return self._current(name, owner, job, data)
+            stone = self._tombstones.find_consistent(owner, job, self._clock())
+            return None if stone is None else self._ended_before(job, wanted, stone)
+
+    def create_planned(
+        self, owner: str, job: str, planned: Manifest, verify: Callable[[], None] = lambda: None
+    ) -> tuple[JobStatus, bool]:
+        """Creates a job with this manifest; True if it is new. If `verify` raises after the job was created, the job is
+        deleted again, before any work on it."""
         name = fabric_name(owner, job)
-        wanted = self._plan(name, owner, request)
+        wanted = msgspec.structs.replace(planned, job=name, owner=owner, created=self._clock())
         with translated_errors():
             standing = self._views.manifest(name)
             created = False
             if standing is None:
                 stone = self._tombstones.find_consistent(owner, job, self._clock())
                 if stone is not None:
-                    return self._ended_before(job, wanted, stone), False
+                    return self._ended_before(job, asked(wanted), stone), False
                 self._check_limits(owner)
                 ours = wanted.dump()
                 standing = self._fabric.create_job(name, ours)
                 created = standing == ours
+                if created:
+                    self._verify(name, verify)
             view = self._views.view(name, standing)
             if view is None:
                 return self._statuses.of_unreadable(owner, job, standing), False
-            self._check_same(job, self._request_of(view.manifest), self._request_of(wanted))
+            check_same(job, asked(view.manifest), asked(wanted))
             view.barrier_passed |= created
             try:
                 self._views.refresh(view)
@@ -131,67 +151,28 @@ class Jobs:
             self._tell("created", status)
         return status, created
 
-    def _plan(self, name: str, owner: str, request: JobRequest) -> Manifest:
+    def _verify(self, name: str, verify: Callable[[], None]) -> None:
+        try:
+            verify()
+        except CauceError:
+            self._fabric.delete_job(name)
+            raise
+
+    def _plan(self, request: JobRequest) -> Manifest:
         """The manifest of the requested job. Plans are cached by request and dataset version."""
-        asked = msgspec.json.encode((request, self._datasets.stamp(request.dataset)))
-        known = self._planned.get(asked)
+        key = msgspec.json.encode((request, self._datasets.stamp(request.dataset)))
+        known = self._planned.get(key)
         if known is None:
-            known = self._planned[asked] = self._make_plan(request)
+            known = self._planned[key] = plan_named(request, self._datasets, self._limits).manifest(self._limits)
             if len(self._planned) > _PLANS_KEPT:
                 self._planned.clear()
-        return msgspec.structs.replace(known, job=name, owner=owner, created=self._clock())
+        return known
 
-    def _make_plan(self, request: JobRequest) -> Manifest:
-        names = self._datasets.names()
-        if request.dataset not in names:
-            raise BadRequest(f"dataset {request.dataset[:80]!r} does not exist; expected one of {', '.join(names)}")
-        lanes, partitions = self._limits.lanes, self._limits.partitions
-        with self._usable(request.dataset):
-            dataset = self._datasets.load(request.dataset)
-        try:
-            parameters = dataset.settle(request.parameters)
-            dataset.choose(request.queries)
-        except CauceError as problem:
-            raise BadRequest(reason(problem)) from problem
-        with self._usable(request.dataset):
-            plan = dataset.plan(request.queries, parameters, partitions)
-            return Manifest(
-                "",
-                dataset.name,
-                tuple(plan.results),
-                parameters,
-                partitions,
-                lanes,
-                plan.digest,
-                lanes,
-                source=dataset.version,
-                memory=self._limits.memory,
-                outline=Topology(plan, lanes).outline(),
-            )
-
-    @contextmanager
-    def _usable(self, dataset: str) -> Iterator[None]:
-        """The code of a dataset may raise anything; only the operator can correct it."""
-        try:
-            yield
-        except DATASET_ERRORS as problem:
-            raise BadRequest(
-                f"dataset {dataset} cannot be used: {reason(problem)}; the operator of this service must correct it"
-            ) from problem
-
-    def _ended_before(self, job: str, wanted: Manifest, stone: Tombstone) -> JobStatus:
-        self._check_same(job, JobRequest(stone.dataset, stone.queries, stone.parameters), self._request_of(wanted))
+    def _ended_before(self, job: str, wanted: Asked, stone: Tombstone) -> JobStatus:
+        check_same(
+            job, Asked(stone.dataset, [] if stone.sql else stone.queries, stone.parameters, stone.on, stone.sql), wanted
+        )
         return self._statuses.of_stone(stone)
-
-    def _request_of(self, manifest: Manifest) -> JobRequest:
-        return JobRequest(manifest.dataset, list(manifest.queries), manifest.parameters)
-
-    def _check_same(self, job: str, standing: JobRequest, wanted: JobRequest) -> None:
-        """Raises if a job id is reused with a different request, and names the difference."""
-        if standing != wanted:
-            raise JobExistsOtherwise(
-                f"job {job} was created with {_difference(standing, wanted)}: use another id, or send the same request"
-            )
 
     def _check_limits(self, owner: str) -> None:
         limits = self._limits
@@ -329,6 +310,15 @@ class Jobs:
         """All rejects in the format of rejects.csv, with header. Raises TooEarly until they are complete."""
         return self._results.rejects_csv(owner, job)
 
+    def statements(self, owner: str, job: str) -> SqlRequest:
+        """The SQL statements of a job, with the values of all parameters. Raises NoSuchQuery if it has none."""
+        with self._results.reading(owner, job) as view:
+            manifest = view.manifest
+            if manifest.sql is None:
+                raise NoSuchQuery(f"job {job} answers queries of dataset {manifest.dataset}; it has no SQL statements")
+            on = "" if manifest.on is None else manifest.on.dataset
+            return SqlRequest(manifest.sql.text, on, job, manifest.parameters)
+
     def why(self, owner: str, job: str) -> str:
         """One sentence: the input or stage that the job waits for, or how it ended."""
         status = self.status(owner, job)
@@ -367,8 +357,27 @@ class Jobs:
         with translated_errors():
             return figures_of(self._views.all())
 
-    def datasets(self) -> DatasetsBody:
+    def datasets(self) -> DatasetInfos:
         return catalogue(self._datasets)
+
+    # Jobs over kept datasets.
+
+    def open_on(self, version: KeptVersion) -> FabricNames:
+        """The open jobs that read a kept dataset, in any version. Sees every job created before this call."""
+        with translated_errors():
+            self._fabric.read_barrier()
+            return [
+                (owner_and_job(view.name) or ("", view.name))[1]
+                for view in self._views.all()
+                if _reads(view, version) and self._open_after_refresh(view)
+            ]
+
+    def fail_on(self, version: KeptVersion, problem: CauceError) -> None:
+        """Fails all open jobs that read a kept dataset."""
+        with translated_errors():
+            for view in self._views.all():
+                if _reads(view, version) and self._open_after_refresh(view):
+                    self._ends.fail(view, problem)
 
     # The end of a job. Only these methods write without a request of a client.
 
@@ -407,19 +416,10 @@ def _ignore(name: str) -> None:
     """Without a background task, the next sweep records the outcome."""
 
 
-def _difference(standing: JobRequest, wanted: JobRequest) -> str:
-    """The differences between two requests, in words."""
-    found: list[str] = []
-    if standing.dataset != wanted.dataset:
-        found.append(f"dataset {standing.dataset}, not {wanted.dataset}")
-    elif standing.queries != wanted.queries:
-        found.append(f"queries {', '.join(standing.queries)}, not {', '.join(wanted.queries)}")
-    for name in sorted(standing.parameters.keys() | wanted.parameters.keys()):
-        before, now = standing.parameters.get(name, "none"), wanted.parameters.get(name, "none")
-        if before != now:
-            found.append(f"parameter {name}={before}, not {name}={now}")
-    return " and ".join(found)
-
-
 def _owner_of(name: str) -> str:
     return (owner_and_job(name) or ("", ""))[0]
+
+
+def _reads(view: JobView, version: KeptVersion) -> bool:
+    on = view.manifest.on
+    return on is not None and (on.store, on.incarnation) == (version.store, version.incarnation)

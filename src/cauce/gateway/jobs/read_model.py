@@ -14,17 +14,18 @@ import polars as pl
 from cauce.api.jobs import AnswerStatus, State, TableStatus
 from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, Conflict, CorruptRecord, JobGone, OtherVersion
-from cauce.fabric.contract import Fabric, Position
+from cauce.fabric.contract import Fabric, Log, Position
 from cauce.fabric.records import CLIENT, Kind, Record
 from cauce.gateway.jobs.progress.history import History
 from cauce.job.completion import InOrder, Names
 from cauce.job.frames import load_frame
 from cauce.job.job_log import MissingDataset
+from cauce.job.kept import KeptVersion
 from cauce.job.log_reader import LogReader
 from cauce.job.manifest import Manifest, StoredAnswer, StoredLog
 from cauce.job.outcome import Outcome, Outcomes
 from cauce.job.part_codec import load_report
-from cauce.job.receipts import Receipts
+from cauce.job.receipts import FixedReceipts, Receipts
 from cauce.job.topology import JOB_LOG, Topology
 from cauce.runner.local_client import waits_for
 from cauce.scan.tables import TableSpec
@@ -48,7 +49,7 @@ class RecordLocation:
 class NumberedLog:
     """A log of numbered records: which were received, which are missing, and where each can be read again."""
 
-    def __init__(self, log: str, names: Names) -> None:
+    def __init__(self, log: Log, names: Names) -> None:
         self.log = log
         self.names = names
         self._reader = LogReader(log, _FEW_BYTES)
@@ -165,7 +166,7 @@ class JobView:
         self._topology: Topology | None = None
         outline = manifest.outline
         self.tables = list(outline.tables)
-        self.receipts = {table: Receipts(table) for table in self.tables}
+        self.receipts = {table: _receipts(table, manifest.on) for table in self.tables}
         self.reports = {table: ReportLog(table, stored) for table, stored in outline.tables.items()}
         self.answers = {query: AnswerLog(query, stored) for query, stored in outline.answers.items()}
         self.unreadable: OtherVersion | None = None
@@ -176,6 +177,8 @@ class JobView:
         self.barrier_passed = False
         """Whether a read barrier has completed. Before that, missing records may just not be visible yet."""
         self.trims = 0
+        self.enqueued = False
+        """Whether this process has enqueued its tasks, for a job over a kept dataset."""
         self.history = History()
         """Statistics of the workers, read on demand."""
         self._sides: dict[str, frozenset[str]] = {}
@@ -186,7 +189,7 @@ class JobView:
     def topology(self) -> Topology:
         """The plan of the job. Raises if this process cannot build it."""
         if self._topology is None:
-            self._topology = Topology(self.manifest.plan(self._datasets), self.manifest.lanes)
+            self._topology = Topology(self.manifest.plan(self._datasets), self.manifest.lanes, self.manifest.on)
         return self._topology
 
     def plan_problem(self) -> CauceError | None:
@@ -220,9 +223,13 @@ class JobView:
     def refresh_after_barrier(self, fabric: Fabric) -> None:
         """Refreshes after a read barrier: every record confirmed before this call is visible."""
         numbered = [log.log for log in (*self.reports.values(), *self.answers.values()) if not log.names.complete]
-        fabric.read_barrier(self.name, JOB_LOG, *(each.log for each in self.receipts.values()), *numbered)
+        fabric.read_barrier(self.name, JOB_LOG, *self._receipt_logs, *numbered)
         self.refresh(fabric)
         self.barrier_passed = True
+
+    @property
+    def _receipt_logs(self) -> list[Log]:
+        return [] if self.manifest.on is not None else [each.log for each in self.receipts.values()]
 
     def record(self, fabric: Fabric, outcome: Outcome) -> bool:
         """Records how the job ended; false if the job was deleted."""
@@ -300,7 +307,9 @@ class JobView:
 
     def backlog_bytes(self) -> int:
         """Bytes received that workers could have read but have not. A table that depends on an incomplete table does
-        not count: clients may send tables in any order."""
+        not count: clients may send tables in any order. Kept data was not received by the job."""
+        if self.manifest.on is not None:
+            return 0
         still_open = set(self.open_tables)
         known = still_open and self.plan_problem() is None
         return sum(
@@ -311,7 +320,7 @@ class JobView:
 
     @property
     def held_bytes(self) -> int:
-        return sum(each.bytes for each in self.receipts.values())
+        return 0 if self.manifest.on is not None else sum(each.bytes for each in self.receipts.values())
 
     def table_statuses(self) -> dict[str, TableStatus]:
         return {table: self._table_status(table) for table in self.tables}
@@ -319,13 +328,13 @@ class JobView:
     def _table_status(self, table: str) -> TableStatus:
         receipts, reports = self.receipts[table], self.reports[table]
         return TableStatus(
-            len(receipts.held), receipts.bytes, receipts.complete, len(reports.seqs), reports.rows, reports.rejected
+            receipts.count, receipts.bytes, receipts.complete, len(reports.seqs), reports.rows, reports.rejected
         )
 
-    def kept_logs(self) -> list[str]:
+    def kept_logs(self) -> list[Log]:
         """The logs that are needed after the job has ended."""
-        received = [each.log for each in self.receipts.values()]
-        return [JOB_LOG, STATS_LOG, *received, *(each.log for each in (*self.reports.values(), *self.answers.values()))]
+        own = (*self.reports.values(), *self.answers.values())
+        return [JOB_LOG, STATS_LOG, *self._receipt_logs, *(each.log for each in own)]
 
     def waits_for(self) -> str:
         return waits_for(self.topology, self.names)
@@ -354,3 +363,7 @@ class JobView:
                 found.add(sender.table.name)
             ahead += sender.receives
         return frozenset(found - {table.name})
+
+
+def _receipts(table: str, kept: KeptVersion | None) -> Receipts:
+    return Receipts(table) if kept is None else FixedReceipts(table, kept.tables[table])

@@ -36,7 +36,8 @@ class Results:
             taken, behind = take(heights, lambda number: answer.page(self._fabric, view.name, number), place, limit)
             complete = answer.names.complete
             at_end = (complete or self._is_over(view, owner, job)) and behind.number >= len(heights)
-            return ResultPage(pl.concat([rows, *taken]), None if at_end else str(behind), complete, sum(heights))
+            follows = None if at_end else str(behind)
+            return ResultPage(pl.concat([rows, *taken]), follows, complete, sum(heights), answer.columns)
 
     def answer(self, owner: str, job: str, query: str) -> Answer:
         """A complete answer, page by page as written. Raises TooEarly until it is complete."""

@@ -50,6 +50,8 @@ class Statuses:
             {query: answer.status for query, answer in view.answers.items()},
             expires,
             manifest.parameters,
+            on="" if manifest.on is None else manifest.on.dataset,
+            version=0 if manifest.on is None else manifest.on.version,
         )
 
     def of_stone(self, stone: Tombstone) -> JobStatus:
@@ -67,6 +69,7 @@ class Statuses:
             {},
             stone.ended + DAY_S,
             stone.parameters,
+            on=stone.on,
         )
 
     def _unplanned(self, status: JobStatus, problem: CauceError) -> JobStatus:

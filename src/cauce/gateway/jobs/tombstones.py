@@ -16,7 +16,7 @@ import msgspec
 from cauce.api.jobs import State
 from cauce.errors import FabricFull
 from cauce.fabric.contract import Fabric
-from cauce.fabric.names import SERVICE, service_log_name
+from cauce.fabric.names import SERVICE, Log, service_log_name
 from cauce.fabric.records import CLIENT, Kind, record
 from cauce.gateway.validation.names import fabric_name
 from cauce.job.log_reader import LogReader
@@ -29,7 +29,7 @@ BUCKETS = 2
 """Buckets that are kept per day, and as many overflow buckets."""
 SHARE = 500
 """Tombstones of one owner in the kept buckets of a day; further ones go to the overflow buckets."""
-_LOG = "ends"
+_LOG = Log("ends")
 _BUCKET_NAME = re.compile(rf"{SERVICE}-(?:(beyond)-)?([0-9]{{1,9}})(?:-([0-9]{{1,9}}))?")
 
 
@@ -44,6 +44,10 @@ class Tombstone(msgspec.Struct, frozen=True):
     code: str
     created: float
     ended: float
+    on: str = ""
+    """The kept dataset that the job read."""
+    sql: str = ""
+    """Digest of its statements."""
 
 
 Key = tuple[str, str]

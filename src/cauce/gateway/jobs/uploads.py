@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from heapq import nsmallest
 
-import msgspec
-
-from cauce.api.parts import Held, PartReceipt, PartsBody
+from cauce.api.parts import Held, PartsBody
 from cauce.fabric.contract import Fabric
 from cauce.fabric.records import CLIENT, Kind, record
 from cauce.gateway.errors import (
-    BadPart,
-    BadRequest,
     CountDiffers,
     JobOver,
     NoSuchTable,
-    PartDiffers,
-    PartsMissing,
-    PartTooLarge,
-    ServiceError,
+    ReadsKeptDataset,
     SlowDown,
     TableComplete,
     Unavailable,
 )
 from cauce.gateway.jobs.idleness import Idleness
+from cauce.gateway.jobs.part_store import PartStore, PartTarget, Rules
 from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.jobs.read_model_cache import Tell, Views
 from cauce.gateway.jobs.statuses import Statuses
 from cauce.gateway.jobs.tombstones import Tombstone
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
-from cauce.gateway.validation.part_body import BodyCheck
-from cauce.job.part_codec import dump_part
-from cauce.job.part_digest import columns_digest
-from cauce.job.receipts import FileStamp, Receipt, Receipts, claim_of, closing_of, completion_of, receipt_of
-from cauce.scan.parts import Part
+from cauce.job.receipts import Receipts, closing_of, completion_of
 
 
 @dataclass
@@ -68,73 +56,29 @@ class Uploads:
         self._shared = shared
         self._clock = clock
         self._tell = tell
+        self._parts = PartStore(fabric, limits, clock)
 
     def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
         """True: new. False: the same part was stored already. The part is on the fabric when this returns."""
         view = self._views.open(owner, job)
         receipts = self._table(view, job, table)
-        body_digest = self._digest(table, seq, part)
         self._views.check_plan(view, job)
-        check = BodyCheck(view.spec(table), view.topology.plan.used_columns(table), self._limits)
-        stamp = check.stamp(seq, part)
-        digest = _identity(part, body_digest.digest(), stamp)
-        sent = _receipt(part, digest, body_digest.hexdigest(), stamp)
-        receipts.advance(self._fabric, view.name)
-        standing = receipts.held.get(seq)
-        if standing is not None:
-            if standing.digest != digest:
-                _check_same(standing, _unpacked(sent, seq, part, check), seq, table)
-            return False
-        self._refuse_new(view, job, table, seq, digest)
-        self._check_backlog(view)
-        checked = check.part(seq, part)
-        self._claim(view, job, table, seq, digest)
-        content = check.unpacked_digest or sent.content
-        size = checked.unpacked_bytes if part.compression else sent.size
-        self._store(view, table, checked, msgspec.structs.replace(sent, content=content, size=size, at=self._clock()))
+        target = self._target(view, table, receipts)
+        rules = Rules(lambda part: self._refuse(view, job, table, part), lambda size: self._check_backlog(view))
+        new = self._parts.put(target, seq, part, rules)
         if seq not in receipts.held:
             # Appends to a trimmed job, or to one that is being deleted, are lost. `open` raises if it was deleted.
             self._views.open(owner, job)
             raise Unavailable(f"part {seq} of table {table} was not stored: send it again", retry_after=1)
-        return True
+        return new
 
-    def _digest(self, table: str, seq: int, part: PartBody) -> hashlib._Hash:
-        """The SHA-256 of the body. Raises if its number, size or announced digest is invalid."""
-        limits = self._limits
-        if not 0 <= seq < limits.parts:
-            raise BadRequest(f"invalid part number {seq}; expected 0 to {limits.parts - 1}")
-        if len(part.data) > limits.part_bytes:
-            raise PartTooLarge(
-                f"part {seq} of table {table} has {len(part.data)} bytes, and the limit is {limits.part_bytes}: send "
-                "it in smaller parts"
-            )
-        digest = hashlib.sha256(part.data)
-        if part.digest is not None and part.digest.lower() != digest.hexdigest():
-            raise BadPart(f"part {seq} of table {table} does not match its announced digest: send it again")
-        return digest
+    def _target(self, view: JobView, table: str, receipts: Receipts) -> PartTarget:
+        spec, topology = view.spec(table), view.topology
+        lanes = tuple(topology.raw_log(spec, lane) for lane in range(topology.lanes_of(spec)))
+        return PartTarget(view.name, spec, topology.plan.used_columns(table), receipts, lanes)
 
-    def _store(self, view: JobView, table: str, part: Part, receipt: Receipt) -> None:
-        """Appends a part to its lane, then its receipt."""
-        receipts, spec = view.receipts[table], view.spec(table)
-        lane = part.seq % view.topology.lanes_of(spec)
-        body = dump_part(part, int(receipt.digest[:16], 16))
-        self._fabric.append(view.name, view.topology.raw_log(spec, lane), [body])
-        self._fabric.append(view.name, receipts.log, [receipt_of(part.seq, receipt)])
-        receipts.advance(self._fabric, view.name)
-
-    def _claim(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
-        """Appends a claim on the part number before the part itself. Raises if it is claimed for other content."""
-        receipts = view.receipts[table]
-        if digest not in receipts.claims(seq):
-            self._fabric.append(view.name, receipts.log, [claim_of(seq, digest)])
-            receipts.advance(self._fabric, view.name)
-        self._refuse_new(view, job, table, seq, digest)
-
-    def _refuse_new(self, view: JobView, job: str, table: str, seq: int, digest: str) -> None:
-        receipts = view.receipts[table]
-        if receipts.claims(seq) - {digest}:
-            raise _differs(seq, table)
-        closed_at = receipts.closed_at()
+    def _refuse(self, view: JobView, job: str, table: str, seq: int) -> None:
+        closed_at = view.receipts[table].closed_at()
         if closed_at is not None and seq >= closed_at:
             raise TableComplete(f"table {table} was completed with {closed_at} parts: part {seq} is beyond its end")
         view.end.advance(self._fabric, view.name)
@@ -160,22 +104,12 @@ class Uploads:
 
     def held(self, owner: str, job: str, table: str) -> Held:
         view = self._views.open(owner, job)
-        receipts = self._table(view, job, table)
-        # Read barrier: a client that resumes must see every part that was acknowledged to it.
-        self._fabric.read_barrier(view.name, receipts.log)
-        receipts.advance(self._fabric, view.name)
-        return receipts.ranges()
+        return self._parts.held(view.name, self._table(view, job, table))
 
     def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
         """The receipts of the stored parts from a number on; also for a job that has ended."""
         view = self._views.open(owner, job)
-        receipts = self._table(view, job, table)
-        if first == 0:
-            self._fabric.read_barrier(view.name, receipts.log)
-        receipts.advance(self._fabric, view.name)
-        found = nsmallest(limit + 1, (seq for seq in receipts.held if seq >= first))
-        page = [_shown(seq, receipts.held[seq]) for seq in found[:limit]]
-        return PartsBody(page, found[limit] if len(found) > limit else None, receipts.complete)
+        return self._parts.parts(view.name, self._table(view, job, table), first, limit)
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
         """True: completed now. False: it was completed before with the same number."""
@@ -210,17 +144,7 @@ class Uploads:
         return True
 
     def _check_count(self, receipts: Receipts, table: str, parts: int) -> None:
-        if not 1 <= parts <= self._limits.parts:
-            raise BadRequest(
-                f"invalid number of parts {parts}; expected 1 to {self._limits.parts} (an empty table has one "
-                "part, which names its columns)"
-            )
-        missing = receipts.missing(parts)
-        if missing:
-            named = ", ".join(map(str, missing))
-            raise PartsMissing(
-                f"table {table} misses at least {parts - len(receipts.held)} of its {parts} parts: {named} …"
-            )
+        self._parts.check_count(receipts, table, parts)
         beyond = receipts.beyond(parts)
         if beyond is not None:
             raise CountDiffers(f"table {table} has a part {beyond}, so it has more than {parts} parts")
@@ -236,82 +160,13 @@ class Uploads:
             self._fabric.append(view.name, view.topology.raw_log(spec, lane), [end])
 
     def _table(self, view: JobView, job: str, table: str) -> Receipts:
+        if view.manifest.on is not None:
+            raise ReadsKeptDataset(
+                f"job {job} reads the kept dataset {view.manifest.on.dataset}: it has no parts of its own; add parts "
+                f"to the dataset, and start a new job"
+            )
         receipts = view.receipts.get(table)
         if receipts is None:
             known = ", ".join(view.tables)
             raise NoSuchTable(f"the queries of job {job} do not use table {table[:80]!r}; expected one of {known}")
         return receipts
-
-
-def _check_same(standing: Receipt, sent: Receipt, seq: int, table: str) -> None:
-    """Raises unless both have the same content, whatever their compression."""
-    if not standing.same_content(sent):
-        raise _differs(seq, table, standing, sent)
-
-
-def _differs(seq: int, table: str, standing: Receipt | None = None, sent: Receipt | None = None) -> PartDiffers:
-    compared = ""
-    if standing is not None and sent is not None:
-        compared = f" ({_difference(standing, sent)})"
-    return PartDiffers(
-        f"part {seq} of table {table} was sent before with other content{compared}: the files have changed, or two "
-        "clients use one job id; send the same files, or use another job id"
-    )
-
-
-def _difference(standing: Receipt, sent: Receipt) -> str:
-    """The difference between two contents of one part, in words."""
-    named = {"form": "form", "file": "file", "first_line": "first line"}
-    for name, word in named.items():
-        before, now = getattr(standing, name), getattr(sent, name)
-        if standing.content and before != now:
-            return f"{word} {before or 'not given'} before, {now or 'not given'} now"
-    if standing.columns != sent.columns:
-        return f"other column names of {sent.file or 'the part'}"
-    if standing.source != sent.source and standing.source and sent.source:
-        if standing.source.bytes != sent.source.bytes:
-            return f"the file had {standing.source.bytes:,} bytes and has {sent.source.bytes:,} now"
-        return "the file has been modified since"
-    before_size, now_size = standing.size or standing.bytes, sent.size or sent.bytes
-    if before_size != now_size:
-        return f"{before_size:,} bytes before, {now_size:,} now"
-    return f"{now_size:,} bytes as before, but with other content"
-
-
-def _receipt(part: PartBody, digest: str, content: str, stamp: FileStamp | None) -> Receipt:
-    size, columns = len(part.data), columns_digest(part.columns)
-    return Receipt(digest, size, 0.0, content, size, part.form, part.file, part.first_line, columns, stamp)
-
-
-def _unpacked(sent: Receipt, seq: int, part: PartBody, check: BodyCheck) -> Receipt:
-    """The receipt with the digest of the decompressed body; unchanged if the body cannot be decompressed."""
-    if not part.compression:
-        return sent
-    try:
-        size = check.part(seq, part).unpacked_bytes
-    except ServiceError:
-        return sent
-    return msgspec.structs.replace(sent, content=check.unpacked_digest, size=size)
-
-
-def _shown(seq: int, receipt: Receipt) -> PartReceipt:
-    return PartReceipt(
-        seq,
-        receipt.bytes,
-        receipt.content,
-        receipt.size,
-        receipt.form,
-        receipt.file,
-        receipt.first_line,
-        receipt.columns,
-    )
-
-
-def _identity(part: PartBody, body_digest: bytes, stamp: FileStamp | None) -> str:
-    """The digest that identifies a part: its bytes, how they are read, and the state of a referenced file."""
-    described: tuple[object, ...] = (part.form, part.compression, part.file, part.first_line, part.columns)
-    try:
-        encoded = msgspec.json.encode(described if stamp is None else (*described, stamp))
-    except (UnicodeEncodeError, OverflowError) as problem:
-        raise BadRequest("invalid file name, column names or first line") from problem
-    return hashlib.sha256(body_digest + encoded).hexdigest()

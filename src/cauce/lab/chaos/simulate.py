@@ -16,17 +16,16 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, FabricFull, FabricLost
 from cauce.fabric.memory import Faults, MemoryFabric, NoFaults, Store
 from cauce.fabric.records import Record
 from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.result_formats import csv_text
 from cauce.job.topology import Topology
+from cauce.lab.chaos.simulated_jobs import JOBS, simulated_dataset, sql_of
 from cauce.lab.chaos.worlds import world
 from cauce.plan.physical import Plan
 from cauce.runner.local_client import Collect, Upload, create
-from cauce.scan.discovery import find_files
 from cauce.scan.parts import Part, TableFile
 from cauce.scan.reader import parts_of
 from cauce.scan.tables import TableSpec
@@ -38,7 +37,6 @@ WORLDS = 3
 PIECES = (1, 2, 3, 5)
 PARTITIONS = 2
 MOST_TURNS = 20_000
-QUERIES = tuple((dataset, query) for dataset in BUILT_IN for query in load(dataset).queries)
 
 
 class Crash(BaseException):
@@ -120,7 +118,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Case:
-    """A query on a world, with its parts ready to be appended. Immutable."""
+    """The queries of a job on a world, with its parts ready to be appended. Immutable."""
 
     dataset: str
     queries: tuple[str, ...]
@@ -144,11 +142,14 @@ def case(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -
     """A case whose largest file is split into about `pieces` parts."""
     made = world(dataset, world_seed)
     part_bytes = max(map(len, made.files.values())) // pieces + 1
-    plan = load(dataset).plan(queries, None, PARTITIONS)
+    declared = simulated_dataset(dataset)
+    plan = declared.plan(queries, None, PARTITIONS)
     with tempfile.TemporaryDirectory() as folder:
         made.write(Path(folder))
         parts = {
-            spec.name: tuple(_inline(part) for part in parts_of(find_files(Path(folder), spec), spec, part_bytes))
+            spec.name: tuple(
+                _inline(part) for part in parts_of(declared.find_files(Path(folder), spec), spec, part_bytes)
+            )
             for spec in plan.tables
         }
     return Case(dataset, queries, plan, parts)
@@ -233,6 +234,7 @@ def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manife
         topology.lanes,
         chosen.plan.digest,
         2,
+        sql=sql_of(chosen.dataset),
         memory=MemoryShares(fold_bytes, 1 << 30 if fold_bytes else 0),
     )
 
@@ -251,13 +253,13 @@ def expected(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: in
 def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> ScheduleResult:
     """One schedule. The same seed gives the same run, to the last fault. With few `fold_bytes`, every fold splits."""
     rng = random.Random(seed)
-    dataset, query = QUERIES[seed % len(QUERIES)]
+    dataset, queries = JOBS[seed % len(JOBS)]
     world_seed = rng.randrange(WORLDS)
     pieces = rng.choice(PIECES)
     workers, lanes = rng.randrange(1, 4), rng.randrange(1, 4)
-    outcome = ScheduleResult(seed, f"{dataset}.{query}, {workers} workers, {lanes} lanes, {pieces} parts")
-    wanted = expected(dataset, (query,), world_seed, pieces)
-    chosen = case(dataset, (query,), world_seed, pieces)
+    outcome = ScheduleResult(seed, f"{named(dataset, queries)}, {workers} workers, {lanes} lanes, {pieces} parts")
+    wanted = expected(dataset, queries, world_seed, pieces)
+    chosen = case(dataset, queries, world_seed, pieces)
     answers, outcome.problem, outcome.turns = _play(
         chosen, rng, chances or Chances(), outcome.faults, workers, lanes, fold_bytes=fold_bytes
     )
@@ -267,16 +269,22 @@ def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> 
     return outcome
 
 
-def simulate_crash_at(dataset: str, query: str, number: int, fold_bytes: int = 0) -> tuple[ScheduleResult, str]:
+def named(dataset: str, queries: tuple[str, ...]) -> str:
+    return f"{dataset}.{'+'.join(queries)}"
+
+
+def simulate_crash_at(
+    dataset: str, queries: tuple[str, ...], number: int, fold_bytes: int = 0
+) -> tuple[ScheduleResult, str]:
     """A schedule with one fault: the process that runs the durable step of this number crashes there. Also returns
     that step; an empty text if the run has fewer steps."""
-    chosen = case(dataset, (query,), 0, 2)
+    chosen = case(dataset, queries, 0, 2)
     faults = CrashAt(number)
-    outcome = ScheduleResult(number, f"{dataset}.{query}")
+    outcome = ScheduleResult(number, named(dataset, queries))
     answers, outcome.problem, outcome.turns = _play(
         chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults, fold_bytes
     )
-    if not outcome.problem and answers != expected(dataset, (query,), 0, 2):
+    if not outcome.problem and answers != expected(dataset, queries, 0, 2):
         outcome.problem = "wrong answers"
     return outcome, faults.where
 

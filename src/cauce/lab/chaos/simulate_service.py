@@ -17,19 +17,22 @@ from typing import Literal
 from cauce.errors import CauceError
 from cauce.fabric.memory import Store
 from cauce.gateway.validation.names import fabric_name
+from cauce.job.topology import Topology
 from cauce.lab.chaos.simulate import (
     PIECES,
-    QUERIES,
     WORLDS,
     Chances,
     CrashAt,
     ScheduleResult,
     case,
     expected,
+    named,
 )
 from cauce.lab.chaos.simulated_client import Script, SimulatedClient
+from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.lab.chaos.simulated_service import (
     JOB,
+    LIMITS,
     MOST_TURNS,
     OWNER,
     SimulatedService,
@@ -44,12 +47,12 @@ ENDINGS: tuple[Ending, ...] = ("answers", "cancel", "expiry")
 def simulate_service(seed: int, chances: Chances | None = None) -> ScheduleResult:
     """One schedule. The same seed gives the same run, to the last fault."""
     rng = random.Random(seed)
-    dataset, query = QUERIES[seed % len(QUERIES)]
+    dataset, queries = JOBS[seed % len(JOBS)]
     world_seed, pieces, workers = rng.randrange(WORLDS), rng.choice(PIECES), rng.randrange(1, 3)
     ending: Ending = rng.choices(ENDINGS, (6, 3, 1))[0]
-    outcome = ScheduleResult(seed, f"service: {dataset}.{query}, {workers} workers, {pieces} parts, {ending}")
-    wanted = expected(dataset, (query,), world_seed, pieces)
-    chosen = case(dataset, (query,), world_seed, pieces)
+    outcome = ScheduleResult(seed, f"service: {named(dataset, queries)}, {workers} workers, {pieces} parts, {ending}")
+    wanted = expected(dataset, queries, world_seed, pieces)
+    chosen = case(dataset, queries, world_seed, pieces)
     # Without space for its tombstone, a deleted job leaves no trace: only the other schedules fill the disk.
     chances = chances or Chances(full=0.003 if ending == "answers" else 0.0)
     service = SimulatedService(rng, chances, outcome.faults, workers)
@@ -78,7 +81,7 @@ def simulate_rivals(seed: int) -> ScheduleResult:
         outcome.turns = _run(service, _interleaved(sent, rng))
         if all(rival.acknowledged for rival in rivals):
             raise Violation("two contents of one part were acknowledged")
-        _check_lanes(service.store)
+        _check_lanes(service.store, Topology(chosen.plan, LIMITS.lanes))
     except CauceError as problem:
         outcome.problem = f"{type(problem).__name__}: {problem}"
     finally:
@@ -101,10 +104,11 @@ def _interleaved(scripts: Sequence[Script[None]], rng: random.Random) -> Script[
             left.remove(script)
 
 
-def _check_lanes(store: Store) -> None:
-    for log, writers in store.jobs[fabric_name(OWNER, JOB)].logs.items():
+def _check_lanes(store: Store, topology: Topology) -> None:
+    logs = store.jobs[fabric_name(OWNER, JOB)].logs
+    for log in topology.raw_logs():
         digests: dict[int, set[int]] = {}
-        for each in (record for records in writers.values() for record in records if log.startswith("raw-")):
+        for each in (record for records in logs.get(log, {}).values() for record in records):
             digests.setdefault(each.seq, set()).add(each.digest)
         if any(len(found) > 1 for found in digests.values()):
             raise Violation(f"{log} holds two contents of one part")

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from cauce.api.jobs import JobRequest
-from cauce.datasets import load
 from cauce.errors import CauceError, FabricFull, FabricLost
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.gateway.errors import ServiceError
@@ -26,6 +25,7 @@ from cauce.lab.chaos.simulate import (
     CrashAt,
     SimulatedFaults,
 )
+from cauce.lab.chaos.simulated_jobs import simulated_dataset, sql_of
 from cauce.worker.loop import Worker
 from cauce.worker.stepper import Stepper
 from cauce.worker.tasks.limits import Limits
@@ -69,13 +69,13 @@ class SimulatedJobs(Jobs):
 
 @lru_cache(maxsize=64)
 def _planned(dataset_name: str, queries: tuple[str, ...]) -> Manifest:
-    dataset = load(dataset_name)
+    dataset = simulated_dataset(dataset_name)
     plan = dataset.plan(queries, None, PARTITIONS, isolate=False)
     outline = Topology(plan, LIMITS.lanes).outline()
     parameters = dataset.settle({})
     return Manifest(
         "", dataset.name, queries, parameters, PARTITIONS, LIMITS.lanes, plan.digest, LIMITS.lanes,
-        source=dataset.version, outline=outline,
+        source=dataset.version, outline=outline, sql=sql_of(dataset_name),
     )  # fmt: skip
 
 

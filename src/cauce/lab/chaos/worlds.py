@@ -11,7 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from cauce.datasets import load
+from cauce.lab.chaos.simulated_jobs import simulated_dataset
 from cauce.plan import Dataset
+from cauce.sql_frontend.dataset import NAME as SQL
 
 Row = Mapping[str, object]
 
@@ -207,4 +209,39 @@ def _coffee(rng: random.Random) -> dict[str, bytes]:
     return files
 
 
-_MAKERS = {"books": _books, "movies": _movies, "flights": _flights, "coffee": _coffee}
+def _shop(rng: random.Random) -> dict[str, bytes]:
+    dataset = simulated_dataset(SQL)
+    wares = ("pen", "ink", "pad", "cup", "ñu", "")
+    items: list[Row] = [
+        {"item": item, "price": rng.choice(("1.50", "12.00", "7.25", "")), "weight": rng.choice(("0.5", "2", ""))}
+        for item in (*wares, "map")
+    ]
+    customers: list[Row] = [
+        {
+            "customer": number,
+            "name": f"N{'a' * (number % 4)}{number}",
+            "city": rng.choice(("Lima", "Rome", "Oslo", "")),
+            "vip": rng.choice(("true", "false", "")),
+        }
+        for number in range(12)
+    ]
+    orders: list[Row] = [
+        {
+            "id": number,
+            "customer": rng.choice(("", rng.randrange(10), rng.randrange(14))),
+            "item": rng.choice(wares),
+            "qty": rng.choice((1, 1, 2, 3, 5, "")),
+            "paid": rng.choice(("3.10", "12.00", "20.05", "45.99", "")),
+            "day": rng.choice(("", f"2024-0{rng.randrange(1, 4)}-{rng.randrange(10, 29)}")),
+        }
+        for number in range(90)
+    ]
+    return {
+        "orders/orders_1.csv": _csv(dataset, "orders", _shuffled(orders[:50], rng), rng),
+        "orders/orders_2.csv": _csv(dataset, "orders", _shuffled(orders[50:], rng), rng),
+        "customers.csv": _csv(dataset, "customers", customers, rng),
+        "items.csv": _csv(dataset, "items", items, rng),
+    }
+
+
+_MAKERS = {"books": _books, "movies": _movies, "flights": _flights, "coffee": _coffee, SQL: _shop}

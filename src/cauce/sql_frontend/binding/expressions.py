@@ -21,6 +21,7 @@ from cauce.sql_frontend.functions import operators as ops
 from cauce.sql_frontend.functions.catalogue import TABLE
 from cauce.sql_frontend.functions.table import Function
 from cauce.sql_frontend.functions.time_kernels import unit_named
+from cauce.sql_frontend.grammar import Plus
 from cauce.sql_frontend.problems import StatementError
 from cauce.sql_frontend.translate import folded
 from cauce.sql_frontend.tree import Call, Case, Cast, Constant, Expr, SubqueryExpr
@@ -238,6 +239,12 @@ class ExpressionBinder:
 
     def negative(self, node: exp.Neg) -> Expr:
         return ops.negate(self.bind(node.this), at(node))
+
+    def positive(self, node: Plus) -> Expr:
+        bound = self.bind(node.this)
+        if not (bound.type.is_number or bound.type == NULL):
+            raise StatementError(f"+ needs a number, not {bound.type}", at(node))
+        return bound
 
     def power(self, node: exp.Pow) -> Expr:
         return self.call("power", self.bind_all([node.this, node.expression]), at(node))
@@ -541,6 +548,7 @@ _TYPES: dict[str, SqlType] = {
     "TIMESTAMPNTZ": types.TIMESTAMP,
     "DATETIME": types.TIMESTAMP,
     "TIMESTAMPTZ": types.TIMESTAMPTZ,
+    "INTERVAL": types.INTERVAL,
 }
 _SHOWN_TYPES = (
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL(p,s)", "FLOAT", "DOUBLE", "VARCHAR",
@@ -588,6 +596,7 @@ _HANDLERS: dict[type, Handler] = {
     exp.In: ExpressionBinder.in_,
     exp.Exists: ExpressionBinder.exists,
     exp.Neg: ExpressionBinder.negative,
+    Plus: ExpressionBinder.positive,
     exp.Pow: ExpressionBinder.power,
     exp.Abs: ExpressionBinder.absolute,
     exp.DPipe: ExpressionBinder.pipes,

@@ -46,7 +46,7 @@ _PARTS = {
 
 def text_of(node: exp.Expr) -> str:
     """The node as SQL in one line, for names of columns and for messages."""
-    from cauce.sql_frontend.parse import Dialect
+    from cauce.sql_frontend.grammar import Dialect
 
     try:
         printed = node.sql(dialect=Dialect, normalize_functions=False, comments=False)
@@ -56,9 +56,14 @@ def text_of(node: exp.Expr) -> str:
 
 
 def position_of(node: exp.Expr, count: int, clause: str) -> int | None:
-    """The index of an output column that is given by its number."""
-    if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdecimal():
+    """The index of an output column that is given by its number. Another literal of ORDER BY would have no effect."""
+    literal = node.this if isinstance(node, exp.Neg) else node
+    if not isinstance(literal, exp.Literal | exp.Null | exp.Boolean):
         return None
+    if literal is not node or not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdecimal():
+        if clause != "ORDER BY":
+            return None
+        raise StatementError(f"ORDER BY {node.sql()} has no effect; name a column or its position", at(node))
     position = int(node.this)
     if not 1 <= position <= count:
         raise StatementError(f"{clause} {position}: there are {count} output columns", at(node))

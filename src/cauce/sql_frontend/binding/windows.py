@@ -190,8 +190,21 @@ def _frame(binder: ExpressionBinder, node: exp.Window) -> Frame | None:
     unit = str(spec.args.get("kind") or "ROWS").lower()
     start = _bound(binder, spec.args.get("start"), spec.args.get("start_side"), node)
     end = _bound(binder, spec.args.get("end"), spec.args.get("end_side"), node) if spec.args.get("end") else "current"
+    _check_bounds(start, end, node)
     units: dict[str, Literal["rows", "range", "groups"]] = {"rows": "rows", "range": "range", "groups": "groups"}
     return Frame(units[unit], start, end)
+
+
+def _check_bounds(start: Bound, end: Bound, node: exp.Window) -> None:
+    """A frame begins before it ends, as far as the words say; the numbers may make it empty."""
+    if start == "end" or end == "start" or _side(start) > _side(end):
+        raise StatementError("the frame ends before it begins", at(node))
+
+
+def _side(bound: Bound) -> int:
+    """-1 before the current row, 0 at it, 1 after it."""
+    word = bound if isinstance(bound, str) else bound[0]
+    return {"start": -1, "preceding": -1, "current": 0, "following": 1, "end": 1}[word]
 
 
 def _bound(binder: ExpressionBinder, value: Any, side: Any, node: exp.Window) -> Bound:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from cauce.sql_frontend.functions.kernel import Kernel
 from cauce.sql_frontend.functions.table import Arguments, define, group
 from cauce.sql_frontend.problems import StatementError
-from cauce.sql_frontend.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, common, list_of
+from cauce.sql_frontend.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, NULL, VARCHAR, SqlType, common, list_of
 
 group("List")
 
@@ -32,16 +33,17 @@ def _inner(args: Arguments) -> SqlType:
 
 @dataclass(frozen=True)
 class EachList(Kernel):
-    """A function on each list and its other arguments; NULL if an argument is NULL."""
+    """A function on each list and its other arguments; NULL if one of the first `needed` arguments is NULL."""
 
     function: str
     dtype: pl.DataType
+    needed: int = 3
 
     def compute(self, *columns: pl.Series) -> pl.Series:
         apply = _FUNCTIONS[self.function]
         made = []
         for row in zip(*(each.to_list() for each in columns), strict=True):
-            made.append(None if any(each is None for each in row) else apply(*row))
+            made.append(None if any(each is None for each in row[: self.needed]) else apply(*row))
         return pl.Series(made, dtype=self.dtype)
 
 
@@ -56,8 +58,13 @@ def _slice(values: list[object], low: int, high: int) -> list[object]:
     return values[start : max(end, 0)]
 
 
+def _order(value: Any) -> tuple[bool, Any]:
+    """NaN is larger than all other numbers."""
+    return value != value, value
+
+
 def _sorted(values: list[object], down: bool = False, nulls_first: bool = True) -> list[object]:
-    present = sorted((each for each in values if each is not None), reverse=down)  # type: ignore[type-var]
+    present = sorted((each for each in values if each is not None), key=_order, reverse=down)
     nulls: list[object] = [None] * (len(values) - len(present))
     return nulls + present if nulls_first else present + nulls
 
@@ -78,8 +85,8 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "has_all": lambda a, b: all(each in a for each in b if each is not None),
     "join": lambda values, separator: _joined([each for each in values if each is not None], separator, bool(values)),
     "intersect": lambda a, b: list(dict.fromkeys(each for each in a if each is not None and each in b)),
-    "min": lambda values: min((each for each in values if each is not None), default=None),
-    "max": lambda values: max((each for each in values if each is not None), default=None),
+    "min": lambda values: min((each for each in values if each is not None), key=_order, default=None),
+    "max": lambda values: max((each for each in values if each is not None), key=_order, default=None),
     "any_value": lambda values: next((each for each in values if each is not None), None),
     "first": lambda values: values[0] if values else None,
     "last": lambda values: values[-1] if values else None,
@@ -90,21 +97,39 @@ def _each(name: str) -> Callable[[Arguments], pl.Expr]:
     return lambda args: args.run(EachList(args.where, name, args.type.dtype))
 
 
-def _with_element(args: Arguments, index: int = 1) -> pl.Expr:
-    """An argument as a value of the list's type."""
-    if common(_inner(args), args.types[index]) is None:
-        raise StatementError(f"a list of {_inner(args)} holds no {args.types[index]}; add a CAST", args.at)
-    return args[index].cast(_inner(args).dtype)
+def _wide(held: SqlType, value: SqlType) -> SqlType:
+    """The list that holds the elements of a list and a value."""
+    inner = held.element
+    kind = common(inner, value) if inner is not None else None
+    return list_of(kind) if kind is not None else held
+
+
+def _with_element(args: Arguments, held: int = 0, value: int = 1) -> tuple[pl.Expr, pl.Expr]:
+    """A list and a value, both of a type that holds them exactly."""
+    inner = args.types[held].element
+    if inner is None or common(inner, args.types[value]) is None:
+        raise StatementError(f"a list of {inner} holds no {args.types[value]}; add a CAST", args.at)
+    wide = _wide(args.types[held], args.types[value])
+    assert wide.element is not None
+    return args[held].cast(wide.dtype), args[value].cast(wide.element.dtype)
 
 
 def _contains(args: Arguments) -> pl.Expr:
-    wanted = _with_element(args)
-    found = args[0].list.contains(wanted)
-    return pl.when(args[0].is_not_null() & wanted.is_not_null()).then(found)
+    values, wanted = _with_element(args)
+    return pl.when(values.is_not_null() & wanted.is_not_null()).then(values.list.contains(wanted))
 
 
 def _position(args: Arguments) -> pl.Expr:
-    return args.run(EachList(args.where, "position", args.type.dtype), args[0], _with_element(args))
+    return args.run(EachList(args.where, "position", args.type.dtype, needed=1), *_with_element(args))
+
+
+def _both_lists(name: str) -> Callable[[Arguments], pl.Expr]:
+    def build(args: Arguments) -> pl.Expr:
+        if any(kind.element is None and kind != NULL for kind in args.types):
+            raise StatementError(f"list_{name} needs lists", args.at)
+        return _each(name)(args)
+
+    return build
 
 
 def _sum_type(types: Sequence[SqlType]) -> SqlType:
@@ -251,7 +276,7 @@ define(
 define(
     "list_append",
     "LIST ANY",
-    _same,
+    lambda types: _wide(types[0], types[1]),
     lambda args: _append_to(args),
     "With an element at the end.",
     "list_append([1, 2], 3)",
@@ -260,7 +285,7 @@ define(
 define(
     "list_prepend",
     "ANY LIST",
-    lambda types: types[1],
+    lambda types: _wide(types[1], types[0]),
     lambda args: _prepend_to(args),
     "With an element at the start.",
     "list_prepend(0, [1, 2])",
@@ -292,7 +317,7 @@ define(
     "list_has_any",
     "SAME SAME",
     BOOLEAN,
-    _each("has_any"),
+    _both_lists("has_any"),
     "Whether two lists share an element.",
     "list_has_any([1, 2], [2, 3])",
     aliases=("array_has_any",),
@@ -301,7 +326,7 @@ define(
     "list_has_all",
     "SAME SAME",
     BOOLEAN,
-    _each("has_all"),
+    _both_lists("has_all"),
     "Whether a list has all elements of another.",
     "list_has_all([1, 2], [2])",
     aliases=("array_has_all",),
@@ -381,11 +406,8 @@ class Append(Kernel):
 
 
 def _append_to(args: Arguments) -> pl.Expr:
-    return args.run(Append(args.where, args.type.dtype, False), args[0], _with_element(args))
+    return args.run(Append(args.where, args.type.dtype, False), *_with_element(args))
 
 
 def _prepend_to(args: Arguments) -> pl.Expr:
-    inner = args.types[1].element
-    if inner is None or common(inner, args.types[0]) is None:
-        raise StatementError(f"a {args.types[1]} holds no {args.types[0]}; add a CAST", args.at)
-    return args.run(Append(args.where, args.type.dtype, True), args[1], args[0].cast(inner.dtype))
+    return args.run(Append(args.where, args.type.dtype, True), *_with_element(args, 1, 0))

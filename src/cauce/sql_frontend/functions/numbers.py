@@ -183,6 +183,10 @@ def _log(function: Callable[[float], float]) -> Callable[[float], float]:
     return lambda value: -math.inf if value == 0 else function(value)
 
 
+def _log_of_base(base: float, value: float) -> float:
+    return _log(math.log10)(value) / _log(math.log10)(base)
+
+
 _FLOATS: dict[str, Callable[..., np.ndarray]] = {
     "sqrt": np.sqrt,
     "cbrt": _each(math.cbrt),
@@ -193,7 +197,7 @@ _FLOATS: dict[str, Callable[..., np.ndarray]] = {
     "sin": _each(math.sin),
     "cos": _each(math.cos),
     "tan": _each(math.tan),
-    "cot": _each(lambda x: 1 / math.tan(x) if x else math.inf),
+    "cot": _each(lambda x: 1 / math.tan(x) if x else math.copysign(math.inf, x)),
     "asin": _each(math.asin),
     "acos": _each(math.acos),
     "atan": _each(math.atan),
@@ -206,7 +210,7 @@ _FLOATS: dict[str, Callable[..., np.ndarray]] = {
     "radians": lambda x: x * (math.pi / 180),
     "gamma": _each(lambda x: math.gamma(x) if x else math.inf),
     "lgamma": _each(lambda x: math.lgamma(x) if x else math.inf),
-    "log": _each(lambda base, x: _log(math.log10)(x) / math.log10(base)),
+    "log": _each(_log_of_base),
 }
 
 
@@ -259,7 +263,12 @@ _WHOLE: dict[str, Callable[..., int]] = {
 
 
 def _integers(name: str) -> Callable[[Arguments], pl.Expr]:
-    return lambda args: args.run(WholeFunction(args.where, name, args.type), *args.exprs, args.guard)
+    def build(args: Arguments) -> pl.Expr:
+        if not args.type.is_integer:
+            raise StatementError(f"{name} needs integers, not {args.types[0]}", args.at)
+        return args.run(WholeFunction(args.where, name, args.type), *args.exprs, args.guard)
+
+    return build
 
 
 def _bit_count(args: Arguments) -> pl.Expr:
@@ -432,15 +441,16 @@ define(
     "to_base",
     "BIGINT INTEGER",
     VARCHAR,
-    lambda args: args.run(ToBase(args.where)),
-    "An integer in a base from 2 to 36.",
+    lambda args: args.run(ToBase(args.where), *args.exprs, args.guard),
+    "An integer from 0 in a base from 2 to 36.",
     "to_base(42, 16)",
+    checks=True,
 )
 define(
     "bin",
     "BIGINT",
     VARCHAR,
-    lambda args: args.run(ToBase(args.where), args[0], pl.lit(2)),
+    lambda args: args.run(Binary(args.where)),
     "An integer in binary.",
     "bin(10)",
     aliases=("to_binary",),
@@ -468,14 +478,29 @@ class NextAfter(Kernel):
 
 
 @dataclass(frozen=True)
-class ToBase(Kernel):
+class ToBase(GuardedKernel):
     def compute(self, *columns: pl.Series) -> pl.Series:
-        rows = zip(*columns, strict=True)
-        return pl.Series([None if n is None or b is None else _in_base(n, b) for n, b in rows], dtype=pl.String)
+        return pl.Series([self._text(*row) for row in zip(*columns, strict=True)], dtype=pl.String)
+
+    def _text(self, number: int | None, base: int | None, on: bool) -> str | None:
+        if number is None or base is None:
+            return None
+        if number < 0 or not 2 <= base <= 36:
+            if on:
+                raise self.fail(f"to_base({number}, {base}): the number must be at least 0, the base from 2 to 36")
+            return None
+        return _in_base(number, base)
+
+
+@dataclass(frozen=True)
+class Binary(Kernel):
+    """The 64 bits of an integer, without zeros before the first one."""
+
+    def compute(self, *columns: pl.Series) -> pl.Series:
+        return pl.Series([None if n is None else _in_base(n % 2**64, 2) for n in columns[0]], dtype=pl.String)
 
 
 def _in_base(number: int, base: int) -> str:
-    number = number + 2**64 if number < 0 else number
     digits = ""
     while number:
         number, rest = divmod(number, base)

@@ -152,12 +152,16 @@ def regexp_full_match(args: Arguments) -> pl.Expr:
     return args[0].str.contains(f"^(?:{regex_of(args, 1, 2)})$")
 
 
+def _replaced(found: re.Match[str]) -> str:
+    return "\\" if found[1] == "\\" else f"${{{found[1]}}}"
+
+
 def regexp_replace(args: Arguments) -> pl.Expr:
     if _is_null_pattern(args) or (args.is_constant[2] and args.constants[2] is None):
         return pl.lit(None, dtype=pl.String)
     with_text = args.constant(2, "the replacement")
-    # A group is \1 in SQL and ${1} here.
-    replacement = re.sub(r"\\(\d)", r"${\1}", with_text.replace("$", "$$"))
+    # A group is \1 in SQL and ${1} here; \\ is a backslash.
+    replacement = re.sub(r"\\(\d|\\)", _replaced, with_text.replace("$", "$$"))
     pattern = regex_of(args, 1, 3)
     everywhere = len(args) > 3 and "g" in args.constant(3, "the options")
     return args[0].str.replace_all(pattern, replacement) if everywhere else args[0].str.replace(pattern, replacement)

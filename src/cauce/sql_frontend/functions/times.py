@@ -24,6 +24,28 @@ def _epoch_us(value: pl.Expr) -> pl.Expr:
     return value.dt.epoch("us")
 
 
+_FIRST_US = -62_135_596_800_000_000
+_LAST_US = 253_402_300_799_999_999
+
+
+@dataclass(frozen=True)
+class TimeOfUnits(GuardedKernel):
+    """The time of so many units since 1970, in the years 1 to 9999."""
+
+    micros: int
+
+    def compute(self, *columns: pl.Series) -> pl.Series:
+        units, guard = columns
+        fits = (units >= _FIRST_US // self.micros) & (units <= _LAST_US // self.micros)
+        if self.bad_rows(~fits, guard).any():
+            raise self.fail("the time is outside of the years 1 to 9999")
+        return (units * self.micros).cast(pl.Datetime("us"))
+
+
+def _time_of(micros: int) -> Callable[[Arguments], pl.Expr]:
+    return lambda args: args.run(TimeOfUnits(args.where, micros), args[0], args.guard)
+
+
 def _milliseconds(micros: pl.Expr) -> pl.Expr:
     """Rounded half away from zero."""
     return pl.when(micros < 0).then(-((500 - micros) // 1000)).otherwise((micros + 500) // 1000)
@@ -483,17 +505,19 @@ define(
     "epoch_ms",
     "BIGINT",
     TIMESTAMP,
-    lambda args: (args[0] * 1000).cast(pl.Datetime("us")),
+    _time_of(1000),
     "The time of milliseconds since 1970.",
     "epoch_ms(1709212455500)",
+    checks=True,
 )
 define(
     "make_timestamp",
     "BIGINT",
     TIMESTAMP,
-    lambda args: args[0].cast(pl.Datetime("us")),
+    _time_of(1),
     "The time of microseconds since 1970.",
     "make_timestamp(1709212455500000)",
+    checks=True,
 )
 define(
     "make_date",

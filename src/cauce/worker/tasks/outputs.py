@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, record
 from cauce.job.frames import frame_record
 from cauce.plan.physical import Edge
@@ -41,7 +42,7 @@ class PageOutput:
     """Sends the rows of an answer, in order, as pages of exactly `page_rows` rows; the last one may have fewer. Pages
     before number `first` are known to be in the log."""
 
-    def __init__(self, task: Task, log: str, first: int = 0) -> None:
+    def __init__(self, task: Task, log: Log, first: int = 0) -> None:
         self._task = task
         self._log = log
         self._first = first

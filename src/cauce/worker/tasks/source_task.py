@@ -32,9 +32,11 @@ class SourceTask(Task):
         super().__init__(context, spec)
         assert spec.stage.table is not None
         self._table = spec.stage.table
-        self._log = context.topology.raw_log(self._table, spec.index)
-        self._names = Names(f"job {context.job}, {self._log}", [CLIENT])
-        self._reader = LogReader(self._log, context.limits.read_bytes)
+        self._source = context.topology.source(context.job, self._table, spec.index)
+        self._names = Names(f"job {context.job}, {self._source.log}", [CLIENT])
+        if self._source.count is not None:
+            self._names.end(record(Kind.END, CLIENT, self._source.count))
+        self._reader = LogReader(self._source.log, context.limits.read_bytes)
         self._ahead: list[tuple[Record, Position]] = []
 
     def restore(self, state: JournalState) -> None:
@@ -53,16 +55,25 @@ class SourceTask(Task):
 
     def _finish_or_read(self, state: JournalState) -> Step:
         before, fresh = self._reader.position, list[Record]()
+        if self._source.count is not None and self._complete(state):
+            # The log of a kept dataset may go on with parts of later versions.
+            return self._end(state)
 
         def process(records: Sequence[Record]) -> None:
-            fresh.extend(each for each in self._names.fresh(records) if each.seq not in state.done)
+            included = filter(self._source.includes, records)
+            fresh.extend(each for each in self._names.fresh(included) if each.seq not in state.done)
 
-        if not self._reader.read(self.context.fabric, self.context.job, process):
-            return self._end(state) if self._complete(state) else Step.WAITING
+        if not self._reader.read(self.context.fabric, self._source.job, process):
+            return self._end(state) if self._complete(state) else self._wait()
         # Only after its last record has the whole batch been processed.
         after = self._reader.position
         self._ahead = [(each, before) for each in fresh[:-1]] + [(each, after) for each in fresh[-1:]]
         return Step.PROGRESS
+
+    def _wait(self) -> Step:
+        if self._source.kept is not None:
+            self._source.kept.check(self.context.fabric)
+        return Step.WAITING
 
     def _complete(self, state: JournalState) -> bool:
         return self._names.count_of(CLIENT) == len(state.done)

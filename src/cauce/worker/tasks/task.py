@@ -6,7 +6,7 @@ from enum import Enum
 
 import polars as pl
 
-from cauce.fabric.contract import Append
+from cauce.fabric.contract import Append, Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.frames import frame_record
 from cauce.job.topology import TaskSpec
@@ -163,7 +163,7 @@ class Task:
     def send_end(self, edge: Edge, partition: int, count: int) -> None:
         self.emit(self.context.topology.edge_log(edge, partition), record(Kind.END, self.spec.number, count))
 
-    def emit(self, log: str, output: Record) -> None:
+    def emit(self, log: Log, output: Record) -> None:
         """Queues a record. It is in the log after `flush`, and may be there before."""
         self._pending.append((log, [output]))
         self._pending_bytes += len(output.body)

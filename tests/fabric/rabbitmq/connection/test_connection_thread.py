@@ -15,6 +15,7 @@ import pytest
 from cauce.errors import FabricError, FabricLost
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Position
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.records import Record
 from tests.conformance.worlds import data, drain, names, took
@@ -57,11 +58,11 @@ def test_nothing_confirmed_is_lost_when_connections_break(fragile: RabbitFabric,
     count = 0
     with cutting(proxy, 1):
         while proxy.cuts < CUTS or count % 3:
-            fragile.append("j", f"log-{count % 3}", data(0, count))
+            fragile.append("j", Log(f"log-{count % 3}"), data(0, count))
             count += 1
     reader = rabbit()
     for log in range(3):
-        found = names(drain(reader, "j", f"log-{log}")[0])
+        found = names(drain(reader, "j", Log(f"log-{log}"))[0])
         assert sorted(set(found)) == [(0, seq) for seq in range(log, count, 3)]
 
 
@@ -72,22 +73,22 @@ def test_a_reader_resumes_at_its_position(fragile: RabbitFabric, proxy: Proxy, r
     count = 0
     with cutting(proxy, 2):
         while proxy.cuts < CUTS:
-            writer.append("j", "log", data(0, count, body=bytes(1000)))
-            more, position = drain(fragile, "j", "log", position)
+            writer.append("j", Log("log"), data(0, count, body=bytes(1000)))
+            more, position = drain(fragile, "j", Log("log"), position)
             found += more
             count += 1
     assert names(found) == [(0, seq) for seq in range(count)]
 
 
 def test_a_cut_at_any_byte_of_an_append_loses_nothing(fragile: RabbitFabric, proxy: Proxy, rabbit: Open) -> None:
-    fragile.append("j", "log", data(0, 0))
+    fragile.append("j", Log("log"), data(0, 0))
     body = bytes(3 << 20)
     for seq, at in enumerate((1, 20, 100, 200_000, 1 << 20, 2 << 20, (2 << 20) + 100, 3 << 20), start=1):
         before = proxy.cuts
         proxy.cut_after(at)
-        fragile.append("j", "log", data(0, seq, body=body))
+        fragile.append("j", Log("log"), data(0, seq, body=body))
         assert proxy.cuts == before + 1
-    found = drain(rabbit(), "j", "log")[0]
+    found = drain(rabbit(), "j", Log("log"))[0]
     assert set(names(found)) == {(0, seq) for seq in range(9)}
     assert all(each.body == body for each in found if each.seq)
 
@@ -149,13 +150,13 @@ def test_a_lease_redelivered_to_its_holder_is_not_dropped_as_a_duplicate(fragile
 def test_a_stalled_broker_is_reported_within_the_timeout(namespace: str, proxy: Proxy) -> None:
     fabric = RabbitFabric(through(namespace, proxy.port), patience_s=2.0)
     fabric.create_job("j", b"")
-    fabric.append("j", "log", data(0, 1))
+    fabric.append("j", Log("log"), data(0, 1))
     proxy.stall()
     with pytest.raises(FabricLost):
-        fabric.append("j", "log", data(0, 2))
+        fabric.append("j", Log("log"), data(0, 2))
     proxy.resume()
-    wait_until(lambda: succeeds(lambda: fabric.append("j", "log", data(0, 3))))
-    assert {1, 3} <= {each.seq for each in drain(fabric, "j", "log")[0]}
+    wait_until(lambda: succeeds(lambda: fabric.append("j", Log("log"), data(0, 3))))
+    assert {1, 3} <= {each.seq for each in drain(fabric, "j", Log("log"))[0]}
     fabric.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from cauce.errors import FabricLost
 from cauce.fabric.address import parse
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.connection.split_brain_probe import SplitBrain, SplitBrainProbe
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
@@ -84,11 +85,11 @@ def test_a_partitioned_node_is_not_used(split: Nodes) -> None:
     fabrics = [RabbitFabric(parse(address), 30.0) for _ in range(TIMES)]
     for number, fabric in enumerate(fabrics):
         fabric.create_job(f"j{number}", b"")
-        fabric.append(f"j{number}", "log", data(number, 0))
+        fabric.append(f"j{number}", Log("log"), data(number, 0))
     for number, fabric in enumerate(fabrics):
         assert sorted(jobs_seen_by(fabric)) == [f"j{each}" for each in range(TIMES)]
         writer = (number + 1) % TIMES
-        assert names(drain(fabric, f"j{writer}", "log")[0]) == [(writer, 0)]
+        assert names(drain(fabric, f"j{writer}", Log("log"))[0]) == [(writer, 0)]
     connected = split.ctl(APART, "list_connections", "client_properties")
     assert "cauce" not in connected, "somebody works with it"
     for number, fabric in enumerate(fabrics):

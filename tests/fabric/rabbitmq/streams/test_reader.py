@@ -9,6 +9,7 @@ import pytest
 from cauce.errors import CorruptRecord
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Position
+from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import queues as rabbitmq_queues
 from cauce.fabric.rabbitmq import session as rabbitmq_session
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
@@ -29,7 +30,7 @@ DEAD, LIVE = b"d" * 16, b"l" * 16
 def fabric(rabbit: Open) -> RabbitFabric:
     made = rabbit()
     made.create_job("j", b"")
-    made.append("j", "log", data(0, 0))
+    made.append("j", Log("log"), data(0, 0))
     return made
 
 
@@ -49,12 +50,12 @@ def test_an_incomplete_record_of_a_crashed_writer_blocks_no_reader(
     whole = encode(LIVE, 0, "log", [big(2)])
     mixed = [half[0], whole[0], half[1], whole[1], whole[2]]
     publish(parse(namespace), stream_of(fabric), mixed)
-    fabric.append("j", "log", data(0, 3))
-    found, position = drain(rabbit(), "j", "log")
+    fabric.append("j", Log("log"), data(0, 3))
+    found, position = drain(rabbit(), "j", Log("log"))
     assert names(found) == [(0, 0), (0, 3), (9, 2)]
     assert [each for each in found if each.producer == 9] == [big(2)]
-    fabric.append("j", "log", data(0, 4))
-    assert names(drain(rabbit(), "j", "log", position)[0]) == [(0, 4)]
+    fabric.append("j", Log("log"), data(0, 4))
+    assert names(drain(rabbit(), "j", Log("log"), position)[0]) == [(0, 4)]
 
 
 def test_a_position_between_the_pieces_of_a_record_loses_nothing(
@@ -69,14 +70,14 @@ def test_a_position_between_the_pieces_of_a_record_loses_nothing(
         reader = rabbit()
         position: Position = START
         found: list[Record] = []
-        reader.read_barrier("j", "log")
-        while (batch := reader.read("j", "log", position, limit)).position != position:
+        reader.read_barrier("j", Log("log"))
+        while (batch := reader.read("j", Log("log"), position, limit)).position != position:
             found += batch.records
             position = batch.position
             if len(found) == 150:
                 # Another process resumes from here.
                 reader = rabbit()
-                reader.read_barrier("j", "log")
+                reader.read_barrier("j", Log("log"))
         assert set(names(found)) == every
         assert [each for each in found if each.producer == 9] == [big(1), big(2)]
 
@@ -89,7 +90,7 @@ def test_dropped_pieces_are_read_again(
     between = [encode(LIVE, seq, "log", data(5, seq))[0] for seq in range(300)]
     other = encode(LIVE, 1000, "log", [big(2)])
     publish(parse(namespace), stream_of(fabric), [pieces[0], *between, *other, *pieces[1:]])
-    found, _ = drain(rabbit(), "j", "log")
+    found, _ = drain(rabbit(), "j", Log("log"))
     assert [each.seq for each in found if each.producer == 9] == [2, 1]
     assert len([each for each in found if each.producer == 5]) == 300
 
@@ -101,7 +102,7 @@ def test_the_end_of_a_record_without_its_beginning_is_damage(
     reader = rabbit()
     for _ in range(2):
         with pytest.raises(CorruptRecord, match="the beginning of the record"):
-            drain(reader, "j", "log")
+            drain(reader, "j", Log("log"))
 
 
 def test_damage_is_reported_with_its_offset_and_earlier_records_can_be_read(
@@ -111,13 +112,13 @@ def test_damage_is_reported_with_its_offset_and_earlier_records_can_be_read(
     damaged[-1] ^= 1
     publish(parse(namespace), stream_of(fabric), [encode(LIVE, 0, "log", data(0, 1))[0], bytes(damaged)])
     reader = rabbit()
-    reader.read_barrier("j", "log")
-    first = reader.read("j", "log", START, 1)
-    second = reader.read("j", "log", first.position, 1)
+    reader.read_barrier("j", Log("log"))
+    first = reader.read("j", Log("log"), START, 1)
+    second = reader.read("j", Log("log"), first.position, 1)
     assert names([*first.records, *second.records]) == [(0, 0), (0, 1)]
     for _ in range(3):
         with pytest.raises(CorruptRecord, match="message 3: a message is damaged"):
-            reader.read("j", "log", second.position, 1)
+            reader.read("j", Log("log"), second.position, 1)
 
 
 def test_messages_dropped_by_a_policy_are_detected(fabric: RabbitFabric, rabbit: Open, namespace: str) -> None:
@@ -125,9 +126,9 @@ def test_messages_dropped_by_a_policy_are_detected(fabric: RabbitFabric, rabbit:
     with direct(parse(namespace)) as connection, connection.channel() as channel:
         channel.queue_declare(stream_of(fabric, "short"), durable=True, auto_delete=False, arguments=short)
     for seq in range(60):
-        fabric.append("j", "short", data(0, seq, body=bytes(1_000)))
+        fabric.append("j", Log("short"), data(0, seq, body=bytes(1_000)))
     with pytest.raises(CorruptRecord, match="no policy of the broker"):
-        drain(rabbit(), "j", "short")
+        drain(rabbit(), "j", Log("short"))
 
 
 def test_a_log_of_many_segments_is_read_whole(
@@ -136,15 +137,15 @@ def test_a_log_of_many_segments_is_read_whole(
     """The broker skips an offset at the start of each segment."""
     monkeypatch.setattr(rabbitmq_queues, "_SEGMENT_BYTES", 20_000)
     for seq in range(100):
-        fabric.append("j", "long", data(0, seq, body=bytes(1_000)))
-    found, position = drain(rabbit(), "j", "long")
+        fabric.append("j", Log("long"), data(0, seq, body=bytes(1_000)))
+    found, position = drain(rabbit(), "j", Log("long"))
     assert names(found) == [(0, seq) for seq in range(100)]
     assert offset_of(cursor_of(position)) > 102
     reader = rabbit()
     at: Position = START
     for seq in range(100):
-        reader.read_barrier("j", "long")
-        batch = reader.read("j", "long", at, 1)
+        reader.read_barrier("j", Log("long"))
+        batch = reader.read("j", Log("long"), at, 1)
         assert names(list(batch.records)) == [(0, seq)]
         at = batch.position
         if seq % 7 == 0:
@@ -156,10 +157,10 @@ def test_a_log_that_was_not_requested_is_read_again_on_request(
 ) -> None:
     monkeypatch.setattr(rabbitmq_reader, "UNREQUESTED_BYTES", 2_000)
     monkeypatch.setattr(rabbitmq_reader, "BUFFERED_BYTES", 5_000)
-    logs = [f"group.{name}" for name in "abc"]
+    logs = [Log("group", name) for name in "abc"]
     reader = rabbit()
-    positions: dict[str, Position] = dict.fromkeys(logs, START)
-    found: dict[str, list[Record]] = {log: [] for log in logs}
+    positions: dict[Log, Position] = dict.fromkeys(logs, START)
+    found: dict[Log, list[Record]] = {log: [] for log in logs}
     for round_ in range(6):
         for seq in range(30):
             for producer, log in enumerate(logs):
@@ -174,14 +175,14 @@ def test_a_log_that_was_not_requested_is_read_again_on_request(
 
 def test_buffered_messages_are_bounded(fabric: RabbitFabric, rabbit: Open) -> None:
     for seq in range(1, 41):
-        fabric.append("j", "log", data(0, seq, body=bytes(CHUNK_BYTES - 1000)))
+        fabric.append("j", Log("log"), data(0, seq, body=bytes(CHUNK_BYTES - 1000)))
     reader = rabbit()
-    reader.read_barrier("j", "log")
-    first = reader.read("j", "log", START, 1)
+    reader.read_barrier("j", Log("log"))
+    first = reader.read("j", Log("log"), START, 1)
     reader.read_barrier()
     (subscription,) = [each for each in reader._open.session._subscriptions._open if "registry" not in each.stream]
     assert subscription.waiting_bytes <= (rabbitmq_subscription.PREFETCH + 1) * CHUNK_BYTES
-    found, _ = drain(reader, "j", "log", first.position)
+    found, _ = drain(reader, "j", Log("log"), first.position)
     assert names(found) == [(0, seq) for seq in range(1, 41)]
 
 
@@ -191,14 +192,14 @@ def test_the_least_recently_read_subscriptions_are_closed(
     monkeypatch.setattr(rabbitmq_subscription, "MOST_BYTES", 3 * CHUNK_BYTES)
     for log in range(4):
         for seq in range(6):
-            fabric.append("j", f"log-{log}", data(log, seq, body=bytes(CHUNK_BYTES - 1000)))
+            fabric.append("j", Log(f"log-{log}"), data(log, seq, body=bytes(CHUNK_BYTES - 1000)))
     reader = rabbit()
     positions: list[Position] = [START] * 4
     found: list[Record] = []
     for _ in range(6):
         for log in range(4):
-            reader.read_barrier("j", f"log-{log}")
-            batch = reader.read("j", f"log-{log}", positions[log], 1)
+            reader.read_barrier("j", Log(f"log-{log}"))
+            batch = reader.read("j", Log(f"log-{log}"), positions[log], 1)
             found += batch.records
             positions[log] = batch.position
     assert names(found) == [(log, seq) for log in range(4) for seq in range(6)]
@@ -211,9 +212,9 @@ def test_readers_are_few_however_many_logs_are_read(
     reader = rabbit()
     for round_ in range(3):
         for log in range(12):
-            fabric.append("j", f"log-{log}", data(log, round_))
+            fabric.append("j", Log(f"log-{log}"), data(log, round_))
         for log in range(12):
-            found, _ = drain(reader, "j", f"log-{log}")
+            found, _ = drain(reader, "j", Log(f"log-{log}"))
             assert names(found) == [(log, seq) for seq in range(round_ + 1)]
         reader.read_barrier()
         assert len(reader._open.session._subscriptions) <= 7

@@ -57,6 +57,7 @@ class Message:
     author: bytes
     seq: int
     log: str
+    """In its stored form."""
     records: Sequence[Record] = ()
     chunk: Chunk | None = None
     note: bytes = b""

@@ -180,8 +180,8 @@ def _raw_edges(view: JobView, history: History, numbers: _Numbers) -> Iterator[E
         receipts = view.receipts[stage.table.name]
         recent = numbers.recent.get(number, Gain()).read
         ended = view.state in ENDED
-        waiting = 0 if ended else max(len(receipts.held) - _parts_done(view, history, stage), 0)
-        size = round(receipts.bytes * waiting / max(len(receipts.held), 1))
+        waiting = 0 if ended else max(receipts.count - _parts_done(view, history, stage), 0)
+        size = round(receipts.bytes * waiting / max(receipts.count, 1))
         yield EdgeBody(
             f"t{number}",
             None,
@@ -190,7 +190,7 @@ def _raw_edges(view: JobView, history: History, numbers: _Numbers) -> Iterator[E
             "raw",
             [],
             "part",
-            len(receipts.held),
+            receipts.count,
             view.reports[stage.table.name].rows,
             receipts.bytes,
             numbers.rate(recent.rows),

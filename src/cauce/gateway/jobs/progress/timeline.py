@@ -26,7 +26,7 @@ def _all(view: JobView) -> Iterator[Happening]:
     for table, receipts in view.receipts.items():
         if receipts.first_at:
             yield Happening(receipts.first_at, "first part", f"of {table}")
-        if receipts.complete is not None:
+        if receipts.complete is not None and receipts.completed_at:
             parts = f"{receipts.complete} part{'' if receipts.complete == 1 else 's'}"
             yield Happening(receipts.completed_at, "completed", f"{table} with {parts}")
     for stage in view.topology.plan.stages if view.plan_problem() is None else ():

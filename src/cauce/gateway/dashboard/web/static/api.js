@@ -17,6 +17,8 @@ export class Problem extends Error {
     this.status = status;
     this.code = code;
     this.retry_s = retry_s;
+    /** Where the error is in a text that was sent; lines and columns count from 1. @type {{line: number, column: number} | null} */
+    this.place = null;
   }
 }
 
@@ -107,7 +109,9 @@ async function problemOf(response) {
   const retry_s = Number(response.headers.get("retry-after") ?? 0) || 0;
   try {
     const told = await response.json();
-    return new Problem(response.status, told.code, told.detail, retry_s);
+    const problem = new Problem(response.status, told.code, told.detail, retry_s);
+    if (told.line) problem.place = { line: told.line, column: told.column };
+    return problem;
   } catch {
     return new Problem(response.status, "error", `The service answered with status ${response.status}.`, retry_s);
   }
@@ -119,12 +123,13 @@ export async function getJson(path, signal) {
   return response.json();
 }
 
-/** @param {string} method @param {string} path @param {unknown} [body] @returns {Promise<any>} */
-export async function sendJson(method, path, body) {
+/** @param {string} method @param {string} path @param {unknown} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function sendJson(method, path, body, signal) {
   const response = await request(path, {
     method,
     headers: body === undefined ? {} : { "Content-Type": "application/json" },
     body: body === undefined ? undefined : JSON.stringify(body),
+    signal,
   });
   return response.json();
 }

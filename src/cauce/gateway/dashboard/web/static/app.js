@@ -8,6 +8,7 @@ import { h, replace, set } from "./dom.js";
 import { JobPage } from "./job.js";
 import { JobsPage } from "./jobs.js";
 import { NewPage } from "./new.js";
+import { SqlPage } from "./sql.js";
 import { startTheme } from "./theme.js";
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -15,11 +16,9 @@ let leaving = new AbortController();
 
 /** @param {string} hash @param {AbortSignal} signal @returns {{element: Element, title: string}} */
 function pageOf(hash, signal) {
-  const [, name = "jobs", about = ""] = hash.split("/");
-  if (name === "job" && about) {
-    const job = decodeURIComponent(about);
-    return { element: new JobPage(job, signal).element, title: job };
-  }
+  const [, name = "jobs", about = "", more = ""] = hash.split("/").map(decodeURIComponent);
+  if (name === "job" && about) return { element: new JobPage(about, signal).element, title: about };
+  if (name === "sql") return { element: new SqlPage(about, more, signal).element, title: "SQL" };
   if (name === "cluster") return { element: new ClusterPage(signal).element, title: "Cluster" };
   if (name === "new") return { element: new NewPage(signal).element, title: "New job" };
   return { element: new JobsPage(signal).element, title: "Jobs" };

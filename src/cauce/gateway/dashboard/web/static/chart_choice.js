@@ -1,6 +1,7 @@
 // Chooses the chart of an answer: a pure function of the query's hint and of the rows shown.
 
-const PERIOD = /^\d{4}([-/ ](\d{1,2}|[HSQW]\d{1,2})([-/]\d{1,2})?)?$/i;
+const PERIOD = /^\d{4}([-/ ](\d{1,2}|[HSQW]\d{1,2})([-/]\d{1,2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[-+]\d{2}:?\d{2})?)?)?)?$/i;
+const MIDNIGHT = /[T ]00:00:00(Z|\+00:00)?$/;
 export const MOST_BARS = 200;
 const MOST_POINTS = 2000;
 const MOST_SERIES = 8;
@@ -48,14 +49,16 @@ function bars(hint, at, rows, value) {
 
 /** @param {Hint} hint @param {(name: string) => number} at @param {unknown[][]} rows @param {string} value @returns {Lines} */
 function lines(hint, at, rows, value) {
-  const x = [...new Set(rows.map((row) => String(row[at(hint.x ?? "")])))].sort();
+  const days = rows.every((row) => MIDNIGHT.test(String(row[at(hint.x ?? "")])));
+  const moment = (/** @type {unknown[]} */ row) => String(row[at(hint.x ?? "")]).replace(days ? MIDNIGHT : "", "");
+  const x = [...new Set(rows.map(moment))].sort();
   /** @type {Map<string, Map<string, number>>} */
   const found = new Map();
   for (const row of rows) {
     const name = hint.series === null ? value : text(row[at(hint.series)]);
     if (typeof row[at(value)] !== "number") continue;
     if (!found.has(name)) found.set(name, new Map());
-    found.get(name)?.set(String(row[at(hint.x ?? "")]), Number(row[at(value)]));
+    found.get(name)?.set(moment(row), Number(row[at(value)]));
   }
   const largest = [...found].sort((a, b) => sum(b[1]) - sum(a[1])).slice(0, MOST_SERIES);
   const series = largest.map(([name, values]) => ({ name, values: x.map((each) => values.get(each) ?? null) }));

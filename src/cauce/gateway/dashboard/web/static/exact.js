@@ -4,8 +4,9 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
 /**
  * @typedef {{n: string}} Exact a number as it was written
- * @typedef {Exact | string | boolean | string[] | null} Cell
- * @typedef {{columns: string[], rows: Cell[][], next: string | null, complete: boolean, total: number}} Page
+ * @typedef {Exact | string | boolean | null | Cell[]} Cell
+ * @typedef {{columns: string[], rows: Cell[][], next: string | null, complete: boolean, total: number,
+ *   chart: import("./chart_choice.js").Hint | null}} Page
  */
 
 /** @param {string} text @returns {Page} */
@@ -19,11 +20,11 @@ export function isNumber(cell) {
   return typeof cell === "object" && cell !== null && !Array.isArray(cell);
 }
 
-/** The cell as written in the answer. @param {Cell} cell */
+/** The cell as written in the answer. @param {Cell} cell @returns {string} */
 export function shown(cell) {
   if (cell === null) return "";
   if (isNumber(cell)) return cell.n;
-  return Array.isArray(cell) ? cell.join("; ") : String(cell);
+  return Array.isArray(cell) ? cell.map(shown).join("; ") : String(cell);
 }
 
 /** The cell for a chart, where the nearest double is exact enough. @param {Cell} cell */

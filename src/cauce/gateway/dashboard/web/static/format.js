@@ -55,6 +55,11 @@ export function moment(at) {
   return `${day(when)} ${when.toTimeString().slice(0, 8)}`;
 }
 
+/** 1116-140322, for ids @param {Date} when */
+export function stamp(when) {
+  return `${day(when).slice(5).replace("-", "")}-${when.toTimeString().slice(0, 8).replaceAll(":", "")}`;
+}
+
 /** "5 min ago" @param {number} seconds */
 export function ago(seconds) {
   if (seconds < 5) return "just now";

@@ -141,7 +141,7 @@ function labelOf(edge, at) {
 /** @param {string} table @param {import("./layout.js").Placed} box */
 function tableBox(table, box) {
   return s("g.table-box", { transform: `translate(${box.x} ${box.y})` },
-    s("title", {}, `Table ${table}, sent by the client`),
+    s("title", {}, `Table ${table}`),
     s("rect", { width: box.width, height: box.height, rx: box.height / 2 }),
     s("text", { x: box.width / 2, y: box.height / 2 + 4, "text-anchor": "middle" }, fitted(table, box.width - 24)));
 }

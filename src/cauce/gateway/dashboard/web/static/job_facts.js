@@ -2,7 +2,7 @@
 
 import { breakable, h, keyed, say, set } from "./dom.js";
 import { ago, bytes, count, duration, moment, plural } from "./format.js";
-import { timeWords } from "./job_row.js";
+import { datasetWords, timeWords } from "./job_row.js";
 import { ENDED, progressOf } from "./progress.js";
 import { scroller } from "./scroller.js";
 
@@ -17,7 +17,7 @@ export function fillFacts(place, status, pace, now) {
   const rate = pace.rate(status, now);
   const speed = ENDED.has(status.state) || status.no_worker || rate <= 0 ? "" : `, ${bytes(rate)}/s`;
   const facts = [
-    ["Dataset", status.dataset],
+    ["Dataset", `${datasetWords(status)}${status.version ? `, version ${status.version}` : ""}`],
     ["Client", status.owner],
     ["Started", status.created ? `${moment(status.created)} (${ago(now - status.created)})` : ""],
     status.ended === null ? ["Time", timeWords(status, left)] :

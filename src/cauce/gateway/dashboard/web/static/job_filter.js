@@ -38,7 +38,7 @@ export function pageOf(jobs, page) {
 function withText(jobs, text) {
   const wanted = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
   return [...jobs].filter((status) => {
-    const said = [status.job, status.dataset, status.owner, ...status.queries].join("\n").toLowerCase();
+    const said = [status.job, status.dataset, status.on, status.owner, ...status.queries].join("\n").toLowerCase();
     return wanted.every((word) => said.includes(word));
   });
 }

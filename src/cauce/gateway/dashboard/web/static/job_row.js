@@ -4,19 +4,18 @@ import { now } from "./api.js";
 import { breakable, h, say, set } from "./dom.js";
 import { ago, bytes, count, duration, moment, percent, plural } from "./format.js";
 import { canEnd } from "./job_end.js";
-import { BROKEN, ENDED, progressOf } from "./progress.js";
+import { BROKEN, ENDED, isSql, progressOf } from "./progress.js";
 
 /** @typedef {import("./progress.js").Status} Status */
 
 /** @param {Status} status @param {() => void} toggled */
 export function makeRow(status, toggled) {
   const box = h("input", { type: "checkbox", "aria-label": `Choose job ${status.job}`, onchange: toggled });
-  const bar = h("div.meter", { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 }, h("div.level"));
   const queries = status.queries.join(", ");
   const link = h("a.job-link", { href: `#/job/${encodeURIComponent(status.job)}` }, breakable(status.job));
   return h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, link), h("td", {}, h("span.state")),
-    h("td", {}, h("div", {}, breakable(status.dataset)), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
-    h("td"), h("td", {}, bar, h("div.quiet.small.clamped")), h("td"),
+    h("td", {}, h("div", {}, breakable(datasetWords(status))), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
+    h("td"), h("td", {}, meterOf()), h("td"),
     h("td", {}, h("time"), h("div.quiet.small")));
 }
 
@@ -41,6 +40,12 @@ export function fillRow(row, status, chosen, left) {
   row.classList.toggle("chosen", chosen);
 }
 
+/** The declared dataset, the kept one, or both. @param {Status} status */
+export function datasetWords(status) {
+  if (!status.on) return status.dataset;
+  return isSql(status) ? status.on : `${status.dataset} on ${status.on}`;
+}
+
 /** @param {Element} element a time @param {number} at */
 export function fillTime(element, at) {
   set(element, "datetime", new Date(at * 1000).toISOString());
@@ -48,8 +53,13 @@ export function fillTime(element, at) {
   say(element, moment(at));
 }
 
-/** @param {Element} place @param {Status} status */
-function fillProgress(place, status) {
+/** A bar and its words. @returns {Element[]} */
+export function meterOf() {
+  return [h("div.meter", { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 }, h("div.level")), h("div.quiet.small.clamped")];
+}
+
+/** @param {Element} place that has a meter @param {Status} status */
+export function fillProgress(place, status) {
   const [bar, words] = place.children;
   const share = progressOf(status).share;
   const level = /** @type {HTMLElement} */ (bar.firstElementChild);

@@ -6,7 +6,7 @@ import { datasets } from "./datasets.js";
 import { breakable, h, replace, say, set } from "./dom.js";
 import { dropZone } from "./drop_zone.js";
 import { checkFile } from "./file_check.js";
-import { bytes, plural } from "./format.js";
+import { bytes, plural, stamp } from "./format.js";
 import { endingOf, inOrder, match } from "./match.js";
 import { toast } from "./notices.js";
 import { startUpload } from "./uploads.js";
@@ -179,10 +179,4 @@ export class NewPage {
       set(this.go, "disabled", false);
     }
   }
-}
-
-/** @param {Date} moment */
-function stamp(moment) {
-  const two = (/** @type {number} */ part) => String(part).padStart(2, "0");
-  return `${two(moment.getMonth() + 1)}${two(moment.getDate())}-${two(moment.getHours())}${two(moment.getMinutes())}${two(moment.getSeconds())}`;
 }

@@ -4,17 +4,24 @@ export const ENDED = new Set(["done", "failed", "cancelled", "expired", "damaged
 /** The states whose cause is an error. */
 export const BROKEN = new Set(["failed", "damaged"]);
 const MEMORY_S = 15;
+/** The dataset of jobs that answer SQL statements. */
+const SQL = "sql";
 
 /**
  * @typedef {{parts: number, bytes: number, complete: number | null, parts_read: number, rows: number, rejects: number}} Table
  * @typedef {{pages: number, rows: number, complete: boolean}} Answer
  * @typedef {{job: string, owner: string, dataset: string, queries: string[], state: string, cause: string, code: string,
  *   created: number, ended: number | null, expires: number | null, tables: Record<string, Table>,
- *   answers: Record<string, Answer>, parameters: Record<string, string>,
+ *   answers: Record<string, Answer>, parameters: Record<string, string>, on: string, version: number,
  *   no_worker?: import("./no_worker.js").NoWorker | null}} Status
  * @typedef {{parts: number, partsRead: number, bytes: number, bytesRead: number, rows: number, rejects: number,
  *   known: boolean, answers: number, complete: number, share: number | null}} Progress
  */
+
+/** Whether the job answers SQL statements over a kept dataset. @param {Status} status */
+export function isSql(status) {
+  return status.on !== "" && status.dataset === SQL;
+}
 
 /** @param {Status} status @returns {Progress} */
 export function progressOf(status) {

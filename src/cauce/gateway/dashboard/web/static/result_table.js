@@ -19,6 +19,8 @@ export function fillTable(table, page) {
 /** @param {import("./exact.js").Cell} value @param {boolean} numeric @param {boolean} naming */
 function cellOf(value, numeric, naming) {
   const exact = shown(value);
+  // The word NULL comes from the style sheet: copied cells stay empty.
+  if (value === null) return h("td.null");
   if (!isNumber(value)) return h(numeric ? "td.number" : exact.length > LONG_LETTERS ? "td.long" : "td", {}, exact);
   const text = readable(exact, naming);
   const shortened = text.replaceAll(",", "") !== exact;

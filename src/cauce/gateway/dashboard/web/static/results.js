@@ -16,19 +16,19 @@ const PAGE_ROWS = 25;
 const FORMS = ["csv", "json", "parquet", "arrow"];
 
 /**
- * @typedef {{path: string, name: string, forms: string[], empty: string, unfinished: string, hint: import("./chart_choice.js").Hint | null}} What
+ * @typedef {{path: string, name: string, forms: string[], empty: string, unfinished: string}} What
  */
 
-/** @param {string} job @param {string} query @param {import("./chart_choice.js").Hint | null} hint @returns {What} */
-export function answerOf(job, query, hint) {
+/** @param {string} job @param {string} query @returns {What} */
+export function answerOf(job, query) {
   const path = `${jobPath(job)}/results/${encodeURIComponent(query)}`;
-  return { path, name: `${job}-${query}`, forms: FORMS, empty: "No rows.", unfinished: "The job ended before this was computed.", hint };
+  return { path, name: `${job}-${query}`, forms: FORMS, empty: "No rows.", unfinished: "The job ended before this was computed." };
 }
 
 /** @param {string} job @returns {What} */
 export function rejectsOf(job) {
   const empty = "No record was rejected.";
-  return { path: `${jobPath(job)}/rejects`, name: `${job}-rejects`, forms: ["csv"], empty, unfinished: "No record was rejected before the job ended.", hint: null };
+  return { path: `${jobPath(job)}/rejects`, name: `${job}-rejects`, forms: ["csv"], empty, unfinished: "No record was rejected before the job ended." };
 }
 
 export class ResultView {
@@ -72,10 +72,10 @@ export class ResultView {
 
   /** The chart shows the first rows of the whole answer, whatever page the table shows. @param {import("./exact.js").Page} page */
   async rowsToDraw(page) {
-    if (this.what.hint === null) return { rows: [], total: 0 };
+    if (page.chart === null) return { rows: [], total: 0 };
     if (this.drawn?.total === page.total) return this.drawn;
     if (page.total <= page.rows.length) return { rows: page.rows, total: page.total };
-    const whole = parsePage(await (await this.ask({ limit: String(limitOf(this.what.hint)) })).text());
+    const whole = parsePage(await (await this.ask({ limit: String(limitOf(page.chart)) })).text());
     return { rows: whole.rows, total: whole.total };
   }
 
@@ -128,15 +128,15 @@ export class ResultView {
   /** @param {import("./exact.js").Page} page */
   fillChart(page) {
     const { rows, total } = this.drawn ?? { rows: page.rows, total: page.total };
-    const chosen = choose(this.what.hint, page.columns, rows.map((row) => row.map(rounded)), this.value);
+    const chosen = choose(page.chart, page.columns, rows.map((row) => row.map(rounded)), this.value);
     const many = chosen?.kind === "bars" ? Math.min(rows.length, MOST_BARS) : rows.length;
     const note = many < total ? h("p.chart-note", {}, `The chart shows the first ${count(many)} of ${plural(total, "row")}.`) : null;
-    replace(this.chart, chosen ? [this.picker(chosen), note, draw(chosen, this.chart.parentElement?.clientWidth ?? 0)] : []);
+    replace(this.chart, chosen ? [this.picker(chosen, page.chart), note, draw(chosen, this.chart.parentElement?.clientWidth ?? 0)] : []);
   }
 
-  /** Which of several numbers is drawn. @param {{kind: string, value?: string}} chosen */
-  picker(chosen) {
-    const values = this.what.hint?.values ?? [];
+  /** Which of several numbers is drawn. @param {{kind: string, value?: string}} chosen @param {import("./chart_choice.js").Hint | null} hint */
+  picker(chosen, hint) {
+    const values = hint?.values ?? [];
     if (chosen.kind === "scatter" || values.length < 2) return h("p.quiet", {}, chosen.value ? `Chart of ${chosen.value}` : "");
     const change = (/** @type {Event} */ event) => {
       this.value = /** @type {HTMLSelectElement} */ (event.target).value;

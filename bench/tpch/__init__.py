@@ -34,3 +34,8 @@ def queries() -> dict[str, str]:
     """The SQL texts by name: q01 to q22."""
     files = sorted(Path(__file__).parent.glob("q*.sql"))
     return {file.stem: file.read_text() for file in files}
+
+
+def script() -> str:
+    """All queries as one text, each with its name."""
+    return ";\n".join(f"-- name: {name}\n{text}" for name, text in queries().items())

@@ -1,0 +1,79 @@
+"""All 22 queries of TPC-H from their SQL text as one job, beside DuckDB: `python -m bench.tpch [--scale 1]`.
+
+Both read the same CSV files from `tpchgen-cli`, start to end, and their answers must be equal. DuckDB loads each file
+once and keeps its tables in memory; Cauce keeps nothing. `--keep DIR` keeps the files for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.data import size_mb
+from bench.measure import report, side_by_side, warm
+from bench.tpch import script
+from bench.tpch.answers import differences
+from cauce.process.starting import module_command
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 is about 1 GB")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", type=Path, metavar="DIR")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cauce-tpch-") as folder:
+        scratch = Path(folder)
+        data = generated(given.keep or scratch, given.scale)
+        warm(data)
+        ours, theirs = scratch / "cauce", scratch / "duckdb"
+        results = side_by_side(
+            {
+                "Cauce": cauce_command(scratch, data, ours, given.workers),
+                "DuckDB": [
+                    *(sys.executable, "-m", "bench.tpch.in_duckdb"), str(data), str(theirs), str(given.workers)
+                ],
+            },
+            given.rounds,
+        )  # fmt: skip
+        different = differences(ours, theirs)
+        sys.stdout.write(f"22 queries over {size_mb(data):.0f} MB, {given.workers} workers or threads\n\n")
+        sys.stdout.write(report(results, "DuckDB") + "\n")
+    sys.stdout.write(f"answers differ: {', '.join(different)}\n" if different else "all answers are equal\n")
+    return 1 if different else 0
+
+
+def cauce_command(scratch: Path, data: Path, out: Path, workers: int) -> list[str]:
+    text = scratch / "tpch.sql"
+    text.write_text(script(), encoding="utf-8")
+    where = [
+        "-f",
+        str(text),
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+    ]
+    return module_command("cauce", "sql", *where, "--format", "parquet", "--workers", str(workers))
+
+
+def generated(folder: Path, scale: float) -> Path:
+    """The CSV files of a scale, made unless they are there."""
+    data = folder / f"tpch-{scale:g}"
+    if not data.is_dir():
+        # Under another name until it is complete: an aborted attempt must not be taken for data.
+        making = folder / f"{data.name}.{os.getpid()}"
+        command = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or "tpchgen-cli"
+        subprocess.run([command, "csv", "-s", f"{scale:g}", "-o", str(making)], check=True, capture_output=True)
+        making.rename(data)
+    return data
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Kept datasets: tables that the service stores under a name, and jobs over them. All state is on the fabric."""
