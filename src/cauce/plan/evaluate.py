@@ -40,7 +40,14 @@ class Received:
     """The complete inputs of a stage, shared by all its steps; join build sides are prepared once. Those in `streams`
     are too large for the memory: each of their pieces holds all rows of its groups if the edge defines a merge."""
 
-    def __init__(self, frames: Mapping[int, pl.DataFrame], streams: Mapping[int, Stream] | None = None) -> None:
+    def __init__(
+        self,
+        frames: Mapping[int, pl.DataFrame],
+        streams: Mapping[int, Stream] | None = None,
+        slice_cells: int = SLICE_CELLS,
+    ) -> None:
+        self.slice_cells = slice_cells
+        """The maximum size of a slice of a join or an explode that is far larger than its input."""
         self.frames = frames
         self.streams = streams or {}
         self._builds: dict[tuple[int, tuple[str, ...], bool], Build] = {}
@@ -69,6 +76,7 @@ class Evaluator:
     slice_cells = SLICE_CELLS
 
     def __init__(self, received: Received, block: Block | None = None, first_position: int = 0) -> None:
+        self.slice_cells = min(self.slice_cells, received.slice_cells)
         self._received = received
         self._block = block
         self._first_position = first_position

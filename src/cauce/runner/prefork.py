@@ -124,11 +124,13 @@ class PreforkServer:
             child.pid = 0
 
 
-def keep_memory() -> None:
-    """Makes glibc keep freed memory for the next part: allocating it again costs a tenth of the run time."""
+def keep_memory(budget_bytes: int = 0) -> None:
+    """Makes glibc keep freed memory for the next part: allocating it again costs a tenth of the run time. With little
+    memory (0: no limit) it keeps only a part of it."""
+    most = min(max(budget_bytes // 2, 1 << 20), 1 << 30) if budget_bytes else 1 << 30
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL("libc.so.6").mallopt
-        for setting, value in ((_M_MMAP_THRESHOLD, 1 << 30), (_M_TRIM_THRESHOLD, 1 << 30), (_M_TOP_PAD, 1 << 26)):
+        for setting, value in ((_M_MMAP_THRESHOLD, most), (_M_TRIM_THRESHOLD, most), (_M_TOP_PAD, min(most, 1 << 26))):
             mallopt(setting, value)
 
 
@@ -161,7 +163,7 @@ def main(arguments: Sequence[str]) -> int:
     # Before the workers open their fabrics: the limit decides how many files these keep open.
     raise_file_limit()
     os.umask(UMASK)
-    keep_memory()
+    keep_memory(int(collected_bytes))
     make_ready()
     die_with_parent(int(parent))
     limits = Limits(

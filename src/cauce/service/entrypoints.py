@@ -149,10 +149,10 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
 
     # Before the fabric is opened: the limit decides how many files it keeps open.
     raise_file_limit()
-    keep_memory()
     log_wrong_settings("worker")
     cluster = home.cluster()
     given = service_config(cluster)
+    keep_memory(given.budget.collected_bytes)
     limits = Limits(
         lethal_attempts=given.attempts, life=given.life or None, collected_bytes=given.budget.collected_bytes
     )

@@ -133,7 +133,7 @@ def worker_alone(identity: ProcessIdentity, given: ServiceConfig) -> int:
     _make_home(identity.folder)
     raise_file_limit()
     make_ready()
-    keep_memory()
+    keep_memory(given.budget.collected_bytes)
     log_wrong_settings("worker")
     fabric = open_fabric(given.address(identity.folder), given.durability)
     name = identity.name or name_of("worker", 1, identity.host)

@@ -13,6 +13,7 @@ from cauce.fabric.records import Record
 from cauce.job.job_log import JobLog
 from cauce.job.log_reader import LogReader
 from cauce.job.topology import TaskSpec, Topology
+from cauce.operators.expansion import SLICE_CELLS
 from cauce.plan.evaluate import Received
 from cauce.plan.physical import Edge
 from cauce.worker.edge_input import Intake
@@ -20,6 +21,8 @@ from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.memory.spill import MemorySpill, Spill
 from cauce.worker.tasks.activity import Activity
 from cauce.worker.tasks.limits import Limits
+
+_CELL_BYTES = 32
 
 Buffer = Callable[[int], npt.NDArray[np.uint8]]
 
@@ -34,6 +37,11 @@ class Budget:
     whole_bytes: int = 0
     account: MemoryAccount = field(default_factory=MemoryAccount)
     spill: Callable[[TaskSpec], Spill] = lambda spec: MemorySpill()
+
+    @property
+    def slice_cells(self) -> int:
+        """Cells of a slice of a large join: each takes some bytes in every column."""
+        return min(SLICE_CELLS, max(self.fold_bytes // _CELL_BYTES, 1_000)) if self.fold_bytes else SLICE_CELLS
 
 
 class JobContext:
@@ -81,8 +89,9 @@ class JobContext:
         """The complete inputs with their join tables; built once per process if all of them are broadcast."""
         frames = {number: intake.frame() for number, intake in intakes.items()}
         if any(intake.edge.spread != "broadcast" for intake in intakes.values()):
-            return Received(frames)
-        return self._received.setdefault(tuple(sorted(intakes)), Received(frames))
+            return Received(frames, slice_cells=self.budget.slice_cells)
+        received = Received(frames, slice_cells=self.budget.slice_cells)
+        return self._received.setdefault(tuple(sorted(intakes)), received)
 
     def advance(self, intake: Intake, before: Callable[[int], None] = lambda size: None) -> bool:
         """Reads the next batch; false if there was nothing to read. Calls `before` with the size of the batch before it

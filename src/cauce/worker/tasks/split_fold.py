@@ -131,7 +131,7 @@ class SplitFold:
             self._spill.remove(f"{_name(path)}-{number}.{edge.number}")
 
     def _compute(self, frames: dict[int, pl.DataFrame], path: Path) -> None:
-        self._send(Received({**self._shared, **frames}), path)
+        self._send(Received({**self._shared, **frames}, slice_cells=self._context.budget.slice_cells), path)
 
     def _compute_or_stream(self, found: Range, path: Path) -> None:
         frames = collect_all(found, self._fold_bytes)
@@ -183,7 +183,7 @@ def received_in_pieces(
         frames = collect_all(found, task.context.budget.whole_bytes)
         if frames is None:
             raise _exceeded(task, problem.found, problem.step) from None
-        return Received({**shared, **frames})
+        return Received({**shared, **frames}, slice_cells=task.context.budget.slice_cells)
 
 
 class _Whole(Exception):
@@ -221,7 +221,7 @@ def _in_pieces(
         if stream is None:
             raise _Whole(each, each.edge.merge.describe())
         streams[each.edge.number] = stream
-    return Received(frames, streams)
+    return Received(frames, streams, task.context.budget.slice_cells)
 
 
 def _exceeded(task: Task, found: EdgeRange, step: str) -> MemoryExceeded:
