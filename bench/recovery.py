@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import BOOKS_WITHOUT_TEXTS, CAUCE
-from cauce.lab.chaos.processes import family, kill
+from cauce.lab.chaos.processes import WORKER, family, kill
 from cauce.lab.chaos.run import same_answers
 from cauce.lab.generators import generate
+from cauce.process.lease_count import LEASE_COUNTS_VARIABLE
 
 POLL_S = 0.001
 LONGEST_S = 60.0
@@ -76,8 +77,11 @@ def _run(data: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
         "10000",
     ]
     command += ["--part-bytes", str(PART_BYTES)]
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+    with tempfile.TemporaryFile() as errors:
+        lease_counts = _lease_counts(out)
+        lease_counts.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, LEASE_COUNTS_VARIABLE: str(lease_counts)}
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
         try:
             yield process
             process.wait()
@@ -102,9 +106,13 @@ def _disturb(process: subprocess.Popen[bytes], out: Path, rng: random.Random, mo
     return taken
 
 
+def _lease_counts(out: Path) -> Path:
+    return out.with_name(f"{out.name}-lease-counts")
+
+
 def _lane_at_work(root: int, out: Path, rng: random.Random) -> Lane | None:
     """A worker with leases, and the journal that it has written to last."""
-    workers = {each.pid for each in family(root) if each.role.startswith("cauce worker") and each.leases}
+    workers = {each.pid for each in family(root, _lease_counts(out)) if each.role == WORKER and each.leases}
     newest: dict[int, tuple[int, Path]] = {}
     for segment in out.glob(".cauce-work/jobs/*/logs/journal.*/*"):
         try:

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from cauce.lab.broker.installation import HOW_TO_INSTALL, find
+from cauce.lab.broker.installation import HOW_TO_INSTALL
 from cauce.lab.broker.nodes import Nodes, start
+from cauce.lab.broker.releases import best
 from tests.broker_guardian import become_user, guard
 
 
@@ -94,7 +95,7 @@ def common_folder(factory: pytest.TempPathFactory) -> Path:
 
 def require_rabbitmq() -> None:
     """Skips the test if RabbitMQ is not installed; in continuous integration it fails."""
-    if find() is None:
+    if best() is None:
         reason = f"RabbitMQ is not installed; {HOW_TO_INSTALL}"
         if os.environ.get("CI"):
             pytest.fail(reason)

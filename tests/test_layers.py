@@ -46,7 +46,6 @@ INNER_LAYERS = {
         "redaction",
         "service",
         "pool",
-        "owner_slots",
         "metrics",
         "tokens",
         "settings",

@@ -14,6 +14,7 @@ from types import TracebackType
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.names import Log
 from cauce.lab.chaos.processes import PREFORK_SERVER, WORKER, Seen, family, kill
+from cauce.process.lease_count import LEASE_COUNTS_VARIABLE
 from cauce.process.table import command_line
 from cauce.worker.journal import Journal, JournalState
 from tests.cli.running import COLOURS, Outcome
@@ -36,7 +37,10 @@ class Run:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._stderr_path = folder / f"stderr-{time.monotonic_ns()}"
+        self._lease_counts = folder / "lease-counts"
+        self._lease_counts.mkdir(exist_ok=True)
         environment = {name: value for name, value in os.environ.items() if name not in COLOURS}
+        environment[LEASE_COUNTS_VARIABLE] = str(self._lease_counts)
         with self._stderr_path.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "cauce", "run", *arguments],
@@ -55,7 +59,7 @@ class Run:
             self.process.wait()
 
     def everyone(self) -> list[Seen]:
-        return family(self.process.pid)
+        return family(self.process.pid, self._lease_counts)
 
     def workers(self) -> list[Seen]:
         """Workers that hold leases."""

@@ -18,8 +18,7 @@ import msgspec
 
 from cauce.gateway.tokens import create_token
 from cauce.lab.broker.nodes import Nodes, start
-from cauce.process.table import command_line
-from cauce.worker.process import HOLDS
+from cauce.process.lease_count import LEASE_COUNTS_VARIABLE, lease_count
 from tests.chaos.hosts import Host, Network
 from tests.service.running import until
 
@@ -84,7 +83,10 @@ class Spread:
             given += ["--tokens", str(self.folder / "tokens.json")]
         command = [sys.executable, "-m", "cauce", *given, "--dir", str(own), "--fabric", self.fabric]
         with (own / "log").open("ab") as log:
-            self.processes[name] = subprocess.Popen([*self.host(name).prefix, *command], stdout=log, stderr=log)
+            environment = {**os.environ, LEASE_COUNTS_VARIABLE: str(own)}
+            self.processes[name] = subprocess.Popen(
+                [*self.host(name).prefix, *command], env=environment, stdout=log, stderr=log
+            )
 
     def replace(self, name: str) -> None:
         """Terminates a process, so that the next test gets a new one."""
@@ -94,16 +96,14 @@ class Spread:
     def _is_ready(self, name: str) -> bool:
         assert self.processes[name].poll() is None, (self.folder / name / "log").read_text()[-2000:]
         if name in WORKERS:
-            # Its process title is set when it is connected.
-            return command_line(self.processes[name].pid).startswith("cauce worker")
+            # It publishes the number of its leases when it is connected.
+            return lease_count(self.folder / name, self.processes[name].pid) is not None
         with socket.socket() as trial:
             trial.settimeout(1.0)
             return trial.connect_ex((self.host(name).address, PORT)) == 0
 
     def leases(self, name: str) -> int:
-        """The number of leases in the title of a worker."""
-        held = command_line(self.processes[name].pid).partition(HOLDS)[2]
-        return int(held) if held.isdigit() else 0
+        return lease_count(self.folder / name, self.processes[name].pid) or 0
 
     def connections(self, name: str) -> int:
         """The number of clients connected to a node."""

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cauce.cli.main import entry
+from cauce.errors import UsageError
+from tests.cli.parsing import options, parse
 from tests.cli.running import Outcome, cauce, small_books, written
 
 RUN = ("run", "books", "--data", "data")
@@ -120,3 +122,10 @@ def test_arguments_that_the_parser_refuses_end_with_2(arguments: tuple[str, ...]
     assert "Usage:" in outcome.err
     assert "Traceback" not in outcome.err
     assert written(folder) == before
+
+
+@pytest.mark.parametrize("name", sorted(name for name, known in options().items() if "--fabric" in known))
+def test_every_command_checks_the_address_of_its_fabric_before_it_runs(name: str) -> None:
+    with pytest.raises(UsageError, match="invalid fabric address") as problem:
+        parse([*name.split(), "--fabric", "amqp:/me:secret@host"])
+    assert "secret" not in str(problem.value)

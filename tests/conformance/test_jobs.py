@@ -132,6 +132,21 @@ def test_logs_of_the_service_are_not_among_the_jobs(one: Fabric, other: Fabric) 
     assert other.service_logs() == names_of_logs[1:]
 
 
+def test_a_log_of_the_service_outlives_the_jobs_that_read_it(one: Fabric, other: Fabric) -> None:
+    kept, log = service_log_name("kept", "0a"), Log("raw-orders-0")
+    one.create_job(kept, b"{}")
+    one.append(kept, log, data(0, 1, 2))
+    found, position = drain(other, kept, log)
+    assert names(found) == [(0, 1), (0, 2)]
+    one.trim("j", [])
+    one.delete_job("j")
+    one.append(kept, log, data(0, 3))
+    other.read_barrier(kept, log)
+    assert names(other.read(kept, log, position, 1 << 20).records) == [(0, 3)]
+    assert names(drain(one, kept, log)[0]) == [(0, 1), (0, 2), (0, 3)]
+    one.delete_job(kept)
+
+
 def test_trimming_leaves_the_named_logs(one: Fabric, other: Fabric) -> None:
     for log in (Log("kept"), Log("gone"), Log("gone-too")):
         one.append("j", log, data(0, 1))

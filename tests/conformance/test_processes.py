@@ -65,7 +65,7 @@ def test_an_invalid_name_is_refused_before_anything_is_stored(one: Fabric, name:
     assert one.acquire("j", "q") is None
 
 
-def test_errors_are_told_apart_by_their_class() -> None:
+def test_errors_are_distinguished_by_their_class() -> None:
     """A caller decides by the class alone whether it retries, stops, drops the job or fails it."""
     classes = (FabricLost, FabricFull, JobGone, CorruptRecord, OtherVersion)
     for each in classes:

@@ -13,7 +13,19 @@ PAGE = ROOT / "docs/service.md"
 
 def test_the_page_shows_every_command_of_the_client() -> None:
     shown = "\n".join(block.code for block in blocks(PAGE))
-    for command in ("submit", "jobs", "status", "watch", "results", "rejects", "why", "cancel", "serve"):
+    for command in (
+        "submit",
+        "jobs",
+        "status",
+        "watch",
+        "results",
+        "rejects",
+        "why",
+        "cancel",
+        "serve",
+        "upload",
+        "drop",
+    ):
         assert f"./cauce {command}" in shown
 
 

@@ -348,7 +348,7 @@ RABBITMQ = [
         (r"not installed", r"apt-get install rabbitmq-server"),
         "Install it, or use the address of a RabbitMQ that runs elsewhere. Without `CAUCE_FABRIC` nothing but Python "
         "is needed.",
-        environment={"PATH": "/nonexistent"},
+        environment={"PATH": "/nonexistent", "CAUCE_CACHE": "/nonexistent", "CAUCE_RABBITMQ_VERSION": ""},
     ),
 ]
 

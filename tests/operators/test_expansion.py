@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from cauce.operators.expansion import SLICE_CELLS, expanding_explode, expanding_join
-from cauce.operators.join import Build, How, join, list_cells
+from cauce.operators.join import Build, LookupJoin, join, list_cells
 from cauce.operators.late import Late
 from cauce.operators.project import explode
 
@@ -34,7 +34,7 @@ def gathered(slices: Iterable[Late], columns: list[str]) -> pl.DataFrame:
 def test_slices_of_a_join_are_its_rows_in_their_order(
     left_rows: list[tuple[int | None, int, list[str] | None]],
     right_rows: list[tuple[int | None, int, list[str] | None]],
-    how: How,
+    how: LookupJoin,
     slice_cells: int,
 ) -> None:
     left, right = side(left_rows, "a"), Build(side(right_rows, "b"), ["k"])
@@ -64,14 +64,14 @@ def test_no_slice_exceeds_its_limit() -> None:
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
-def test_a_join_with_one_match_per_row_is_not_sliced(how: How) -> None:
+def test_a_join_with_one_match_per_row_is_not_sliced(how: LookupJoin) -> None:
     left = pl.DataFrame({"k": list(range(100)) * 3})
     right = Build(pl.DataFrame({"k": range(100), "b": range(100)}), ["k"])
     assert expanding_join(Late(left), ["k"], right, how, slice_cells=10) is None
 
 
 @pytest.mark.parametrize("how", ["semi", "anti"])
-def test_a_join_that_adds_nothing_is_not_sliced(how: How) -> None:
+def test_a_join_that_adds_nothing_is_not_sliced(how: LookupJoin) -> None:
     frame = pl.DataFrame({"k": [1] * 100})
     assert expanding_join(Late(frame), ["k"], Build(frame, ["k"]), how, slice_cells=1) is None
 

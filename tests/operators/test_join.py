@@ -5,14 +5,14 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from cauce.operators.join import Build, How, join
+from cauce.operators.join import Build, LookupJoin, join
 from cauce.operators.late import Late
 
 LEFT = pl.DataFrame({"k": [3, 1, None, 2, 1], "a": ["p", "q", "r", "s", "t"]})
 RIGHT = pl.DataFrame({"k": [1, 2, None, 1], "b": ["x", "y", "z", "w"]})
 
 
-def joined(how: How, left: pl.DataFrame = LEFT, right: pl.DataFrame = RIGHT) -> Late:
+def joined(how: LookupJoin, left: pl.DataFrame = LEFT, right: pl.DataFrame = RIGHT) -> Late:
     return join(Late(left), Build(right, ["k"]), how)
 
 
@@ -41,12 +41,12 @@ def test_anti_keeps_rows_without_a_match_and_those_with_a_null_key() -> None:
 
 
 @pytest.mark.parametrize(("how", "expected"), [("inner", 0), ("left", 5), ("semi", 0), ("anti", 5)])
-def test_an_empty_other_side_has_no_matches(how: How, expected: int) -> None:
+def test_an_empty_other_side_has_no_matches(how: LookupJoin, expected: int) -> None:
     assert joined(how, right=RIGHT.clear()).height == expected
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
-def test_no_rows_give_no_rows(how: How) -> None:
+def test_no_rows_give_no_rows(how: LookupJoin) -> None:
     assert joined(how, left=LEFT.clear()).height == 0
 
 

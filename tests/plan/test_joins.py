@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cauce.operators.join import How
+from cauce.operators.join import LookupJoin
 from cauce.plan import INTEGER, TEXT, Integer, Table, Text, agg
 from cauce.plan.nodes import Strategy
 from tests.plan.tiny import ask, write
@@ -17,7 +17,7 @@ right = Table("right", "right.csv", {"k": Integer(), "b": Text()})
 LEFT = "k,a\n1,p\n2,q\n,r\n1,s\n3,t\n"
 RIGHT = "k,b\n1,x\n1,y\n,z\n2,w\n9,v\n"
 
-EXPECTED: dict[How, list[tuple[str, ...]]] = {
+EXPECTED: dict[LookupJoin, list[tuple[str, ...]]] = {
     "inner": [("p", "x"), ("p", "y"), ("q", "w"), ("s", "x"), ("s", "y")],
     "left": [("p", "x"), ("p", "y"), ("q", "w"), ("r", None), ("s", "x"), ("s", "y"), ("t", None)],
     "semi": [("p",), ("q",), ("s",)],
@@ -34,7 +34,7 @@ def data(tmp_path: Path) -> Path:
 @STRATEGIES
 @pytest.mark.parametrize("how", EXPECTED)
 @pytest.mark.parametrize("partitions", [1, 4])
-def test_every_join_in_every_strategy(data: Path, how: How, strategy: Strategy, partitions: int) -> None:
+def test_every_join_in_every_strategy(data: Path, how: LookupJoin, strategy: Strategy, partitions: int) -> None:
     columns = {"a": TEXT} if how in ("semi", "anti") else {"a": TEXT, "b": TEXT}
     joined = left.join(right, on="k", how=how, strategy=strategy).sort(*columns)
     assert ask(data, joined, left, right, partitions=partitions, **columns) == EXPECTED[how]
@@ -44,7 +44,7 @@ def test_every_join_in_every_strategy(data: Path, how: How, strategy: Strategy, 
 @pytest.mark.parametrize(
     ("how", "expected"), [("inner", []), ("left", [1, 1, 2, 3]), ("semi", []), ("anti", [1, 1, 2, 3])]
 )
-def test_a_side_without_rows(tmp_path: Path, how: How, strategy: Strategy, expected: list[int]) -> None:
+def test_a_side_without_rows(tmp_path: Path, how: LookupJoin, strategy: Strategy, expected: list[int]) -> None:
     write(tmp_path, left=LEFT, right="k,b\n")
     joined = left.filter(pl.col("k").is_not_null()).join(right, on="k", how=how, strategy=strategy).sort("k")
     assert [k for (k,) in ask(tmp_path, joined, left, right, k=INTEGER)] == expected

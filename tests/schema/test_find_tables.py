@@ -20,6 +20,22 @@ def found(folder: Path) -> dict[str, list[str]]:
     return {table.name: [file.name for file in table.files] for table in find_tables(folder)}
 
 
+def check_all(folder: Path) -> None:
+    for table in find_tables(folder):
+        table.check()
+
+
+def test_endings_may_be_in_upper_case(tmp_path: Path) -> None:
+    write(tmp_path / "Orders.CSV", tmp_path / "more/ONE.Csv.GZ")
+    assert found(tmp_path) == {"Orders": ["Orders.CSV"], "more": ["more/ONE.Csv.GZ"]}
+
+
+def test_a_problem_of_one_table_leaves_the_others(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "b.tsv")
+    (tmp_path / "c.csv").touch()
+    assert [table.name for table in find_tables(tmp_path) if not table.problem] == ["a"]
+
+
 def test_a_file_of_any_format_is_a_table(tmp_path: Path) -> None:
     names = ["a.csv", "b.csv.gz", "c.csv.zst", "d.parquet", "e.ndjson", "f.ndjson.gz", "g.tsv", "h.jsonl.zst"]
     write(*(tmp_path / name for name in [*names, "i.x.csv"]))
@@ -47,13 +63,13 @@ def test_names_that_are_not_identifiers_are_kept(tmp_path: Path) -> None:
 def test_two_files_of_one_table_name_are_refused(tmp_path: Path, other: str) -> None:
     write(tmp_path / "orders.csv", tmp_path / other)
     with pytest.raises(DataNotFound, match=r"are both table (o|O)rders: rename or remove one"):
-        find_tables(tmp_path)
+        check_all(tmp_path)
 
 
 def test_a_file_twice_in_a_directory_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "orders/1.csv", tmp_path / "orders/1.csv.gz")
     with pytest.raises(DataNotFound, match="the same file twice"):
-        find_tables(tmp_path)
+        check_all(tmp_path)
 
 
 def test_a_folder_without_readable_files_is_refused(tmp_path: Path) -> None:
@@ -65,7 +81,7 @@ def test_a_folder_without_readable_files_is_refused(tmp_path: Path) -> None:
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
     with pytest.raises(DataNotFound, match=r"a\.csv is empty; remove it"):
-        find_tables(tmp_path)
+        check_all(tmp_path)
 
 
 @pytest.mark.parametrize(

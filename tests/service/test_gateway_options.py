@@ -44,6 +44,12 @@ def test_the_key_for_a_broker_is_private(tmp_path: Path) -> None:
     assert settings.root is None
 
 
+def test_the_file_with_the_address_of_the_fabric_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAUCE_FABRIC_FILE", str(tmp_path / "address"))
+    given = ServiceConfig(fabric="amqp://host")
+    assert tmp_path / "address" in gateway_settings(given, tmp_path / "service").limits.private
+
+
 def test_the_folder_of_a_files_fabric_is_the_root_of_the_jobs(tmp_path: Path) -> None:
     folder = tmp_path / "service"
     assert gateway_settings(ServiceConfig(), folder).root == folder

@@ -94,10 +94,14 @@ def reduced(database: Database, differs: Callable[[Database], bool]) -> Database
 
 def main() -> None:
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    for seed in range(first, first + -(-count // PER_DATABASE)):
+    found = 0
+    for number, seed in enumerate(range(first, first + -(-count // PER_DATABASE)), 1):
         for each in differences(seed):
+            found += 1
             sys.stdout.write(f"{each}\n\n")
-            sys.stdout.flush()
+        if number % 20 == 0:
+            sys.stdout.write(f"{number * PER_DATABASE:,} queries, {found} differ\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

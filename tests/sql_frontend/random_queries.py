@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import random
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-TYPES = ("BIGINT", "DECIMAL(18,2)", "VARCHAR", "BOOLEAN", "DATE", "DOUBLE")
-_WORDS = ("a", "b", "ab", "Abc", "b c", "ñ", "zz", "a%", "x_y")
-_VALUES: dict[str, list[Any]] = {
-    "BIGINT": [0, 1, 2, 3, -1, -5, 7, 100],
-    "DECIMAL(18,2)": [Decimal(each) for each in ("0.00", "1.50", "-2.25", "10.00", "0.05", "3.33")],
-    "VARCHAR": list(_WORDS),
-    "BOOLEAN": [True, False],
-    "DATE": [dt.date(2024, 1, 31), dt.date(2024, 2, 29), dt.date(2023, 12, 31), dt.date(1999, 1, 1)],
-    "DOUBLE": [0.0, 1.5, -2.25, 100.0, 0.125],
-}
+from tests.sql_frontend.random_expressions import OPERANDS, PLAIN, TYPES, VALUES, literal
 
 
 @dataclass(frozen=True)
@@ -49,19 +40,7 @@ def random_database(choose: random.Random) -> Database:
 
 
 def _value(choose: random.Random, kind: str) -> Any:
-    return None if choose.random() < 0.2 else choose.choice(_VALUES[kind])
-
-
-def literal(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dt.date):
-        return f"DATE '{value}'"
-    if isinstance(value, float):
-        return f"CAST({value} AS DOUBLE)"
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    return None if choose.random() < 0.2 else choose.choice(VALUES[kind])
 
 
 @dataclass
@@ -113,7 +92,7 @@ class Queries:
         same = [each.name for each in inner if each.type == outer.type and outer.type != "DOUBLE"]
         values = [each.name for each in inner if each.type == kind]
         if not values:
-            return literal(self.choose.choice(_VALUES[kind]))
+            return literal(self.choose.choice(VALUES[kind]))
         value = f"{self.choose.choice(['min', 'max'])}({self.choose.choice(values)})"
         where = f" WHERE {self.choose.choice(same)} = {outer.name}" if same else ""
         extra = f" AND {self._condition(inner, 0)}" if same and self.choose.random() < 0.3 else ""
@@ -150,7 +129,14 @@ class Queries:
             items.append(f"{text} AS c{len(items)}")
         where = f" WHERE {self._condition(scope, depth)}" if self.choose.random() < 0.6 else ""
         distinct = "DISTINCT " if self.choose.random() < 0.15 else ""
-        return f"SELECT {distinct}{', '.join(items)} FROM {source}{where}{self._limit(len(items))}", columns
+        qualify = f" QUALIFY {self._qualify(scope)}" if self.choose.random() < 0.05 else ""
+        return f"SELECT {distinct}{', '.join(items)} FROM {source}{where}{qualify}{self._limit(len(items))}", columns
+
+    def _qualify(self, scope: list[Column]) -> str:
+        known = [each.name for each in scope if each.type in TYPES and each.type != "DOUBLE"]
+        key = self.choose.choice(known) if known else "1"
+        partition = f"PARTITION BY {self.choose.choice(known)} " if known and self.choose.random() < 0.5 else ""
+        return f"rank() OVER ({partition}ORDER BY {key}) {self.choose.choice(['= 1', '<= 2', '> 1'])}"
 
     def _limit(self, count: int) -> str:
         """The order by all columns decides which rows are first, up to equal rows."""
@@ -178,14 +164,16 @@ class Queries:
             having = f" HAVING count(*) {self.choose.choice(['>', '<=', '='])} {self.choose.randint(0, 3)}"
         known = [each for each in columns if each.type in TYPES]
         text = f"SELECT {', '.join(items)} FROM {source}{where}{group}{having}"
-        return text, known or [Column(f"c{len(keys)}", "BIGINT")]
+        return text, known or [Column(f"c{len(keys)}", "ANY")]
 
     def _grouping(self, keys: list[str]) -> str:
         listed = ", ".join(keys)
         roll = self.choose.random()
         if roll < 0.1:
             return f"ROLLUP ({listed})"
-        return f"CUBE ({listed})" if roll < 0.15 else listed
+        if roll < 0.15:
+            return f"CUBE ({listed})"
+        return f"GROUPING SETS (({listed}), ({keys[0]}), ())" if roll < 0.2 else listed
 
     def _aggregate(self, scope: list[Column]) -> tuple[str, str]:
         if self.choose.random() < 0.2:
@@ -196,7 +184,9 @@ class Queries:
         if kind in ("BIGINT", "DECIMAL(18,2)", "DOUBLE"):
             names += ["sum", "avg", "sum", "median", "stddev_pop", "var_samp"]
         if kind == "BOOLEAN":
-            names += ["bool_and", "bool_or"]
+            names += ["bool_and", "bool_or", "count_if"]
+        if self.choose.random() < 0.15:
+            return self._ordered_aggregate(scope)
         name = self.choose.choice(names)
         distinct = "DISTINCT " if self.choose.random() < 0.2 else ""
         filtered = f" FILTER (WHERE {self._condition(scope, 0)})" if self.choose.random() < 0.2 else ""
@@ -204,6 +194,22 @@ class Queries:
         if name in ("median", "stddev_pop", "var_samp"):
             value = f"CAST({value} AS DOUBLE)"
         return f"{name}({distinct}{value}){filtered}", results.get(name, "ANY")
+
+    def _ordered_aggregate(self, scope: list[Column]) -> tuple[str, str]:
+        """An aggregate whose value depends on an order, which decides up to equal values."""
+        text, number = self._expr("VARCHAR", scope, 0), self._expr("BIGINT", scope, 0)
+        down = self.choose.choice(["", " DESC", " NULLS FIRST"])
+        return self.choose.choice(
+            [
+                (f"string_agg({text}, '|' ORDER BY {text}{down})", "VARCHAR"),
+                (f"first({number} ORDER BY {number}{down})", "BIGINT"),
+                (f"array_to_string(list({text} ORDER BY {text}{down}), '+')", "VARCHAR"),
+                (f"quantile_disc({number}, 0.5)", "BIGINT"),
+                (f"arg_max({number}, {number})", "BIGINT"),
+                (f"covar_pop({number}, {number})", "DOUBLE"),
+                (f"approx_count_distinct({number}) >= 0", "BOOLEAN"),
+            ]
+        )
 
     def _window(self, scope: list[Column]) -> tuple[str, str]:
         """A window function whose value does not depend on the order of ties."""
@@ -218,9 +224,38 @@ class Queries:
             kind = "BIGINT" if name.endswith("k") and name != "percent_rank" else "DOUBLE"
             return kind, f"{name}() OVER ({partition}{order})"
         value = self.choose.choice(numbers)
+        if roll > 0.9:
+            return "ANY", self._by_value(value, partition)
         name = self.choose.choice(["sum", "min", "max", "count", "avg"])
-        frame = self.choose.choice(["", " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"])
+        frame = self.choose.choice(
+            [
+                "",
+                " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+                " GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+                " GROUPS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+                " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+            ]
+        )
         return "ANY", f"{name}({value}) OVER ({partition}{order if roll < 0.8 else ''}{frame if roll < 0.8 else ''})"
+
+    def _by_value(self, value: str, partition: str) -> str:
+        """Functions of rows in the order of the value itself, so that ties do not matter."""
+        down = self.choose.choice(["", " DESC", " NULLS FIRST"])
+        order = f"{partition}ORDER BY {value}{down}"
+        low, high = self.choose.randint(0, 2), self.choose.randint(0, 2)
+        return self.choose.choice(
+            [
+                f"lag({value}) OVER ({order})",
+                f"lead({value}, 2, 0) OVER ({order})",
+                f"first_value({value}) OVER ({order})",
+                f"nth_value({value}, 2) OVER ({order} ROWS BETWEEN {low} PRECEDING AND UNBOUNDED FOLLOWING)",
+                f"sum({value}) OVER ({order} ROWS BETWEEN {low} PRECEDING AND {high} FOLLOWING)",
+                f"max({value}) OVER ({order} ROWS BETWEEN {low + 1} PRECEDING AND 1 PRECEDING)",
+                f"count({value}) OVER ({order} ROWS BETWEEN {low} FOLLOWING AND {low + high} FOLLOWING)",
+                f"ntile(3) OVER ({order})",
+                f"sum({value}) FILTER (WHERE {value} > 0) OVER ({order} RANGE UNBOUNDED PRECEDING)",
+            ]
+        )
 
     # FROM.
 
@@ -313,7 +348,7 @@ class Queries:
             return self.choose.choice(columns)
         if depth > 0 and self.choose.random() < 0.7:
             return self._operation(kind, scope, depth - 1)
-        value = self.choose.choice(_VALUES[kind])
+        value = self.choose.choice(VALUES[kind])
         return literal(value)
 
     def _operation(self, kind: str, scope: list[Column], depth: int) -> str:
@@ -331,60 +366,8 @@ class Queries:
             return f"nullif({inner(kind)}, {inner(kind)})"
         if roll < 0.32 and kind in ("BIGINT", "DECIMAL(18,2)", "VARCHAR", "DATE"):
             return f"{self.choose.choice(['greatest', 'least'])}({inner(kind)}, {inner(kind)})"
-        match kind:
-            case "BIGINT":
-                return self.choose.choice(
-                    [
-                        f"({inner(kind)} + {inner(kind)})",
-                        f"({inner(kind)} - {inner(kind)})",
-                        f"({inner(kind)} * {inner(kind)})",
-                        f"({inner(kind)} // nullif({inner(kind)}, 0))",
-                        f"({inner(kind)} % nullif({inner(kind)}, 0))",
-                        f"abs({inner(kind)})",
-                        f"length({inner('VARCHAR')})",
-                        f"year({inner('DATE')})",
-                        f"({inner('DATE')} - {inner('DATE')})",
-                        f"CAST({inner('DECIMAL(18,2)')} AS BIGINT)",
-                    ]
-                )
-            case "DECIMAL(18,2)":
-                return self.choose.choice(
-                    [
-                        f"CAST({inner(kind)} + {inner(kind)} AS DECIMAL(18,2))",
-                        f"CAST({inner(kind)} * 2 AS DECIMAL(18,2))",
-                        f"CAST({inner('BIGINT')} AS DECIMAL(18,2))",
-                        f"CAST(round({inner(kind)}, 1) AS DECIMAL(18,2))",
-                        f"CAST(-{inner(kind)} AS DECIMAL(18,2))",
-                    ]
-                )
-            case "VARCHAR":
-                return self.choose.choice(
-                    [
-                        f"upper({inner(kind)})",
-                        f"({inner(kind)} || {inner(kind)})",
-                        f"substring({inner(kind)}, 1, 2)",
-                        f"CAST({inner('BIGINT')} AS VARCHAR)",
-                        f"CAST({inner('DATE')} AS VARCHAR)",
-                        f"replace({inner(kind)}, 'a', 'o')",
-                        f"concat({inner(kind)}, {inner('BIGINT')})",
-                    ]
-                )
-            case "BOOLEAN":
-                return f"({self._condition(scope, depth)})"
-            case "DATE":
-                return self.choose.choice(
-                    [
-                        f"({inner(kind)} + {self.choose.randint(-3, 40)})",
-                        f"CAST({inner(kind)} + INTERVAL {self.choose.randint(1, 14)} MONTH AS DATE)",
-                        f"last_day({inner(kind)})",
-                    ]
-                )
-        return self.choose.choice(
-            [
-                f"({inner(kind)} + {inner(kind)})",
-                f"({inner(kind)} * {inner(kind)})",
-                f"CAST({inner('BIGINT')} AS DOUBLE)",
-                f"floor({inner(kind)})",
-                f"({inner('BIGINT')} / nullif({inner('BIGINT')}, 0))",
-            ]
-        )
+        template = self.choose.choice(PLAIN[kind])
+        return re.sub(r"\{(\w+)\}", lambda found: self._operand(found[1], inner), template)
+
+    def _operand(self, letter: str, inner: Callable[[str], str]) -> str:
+        return str(self.choose.randint(1, 14)) if letter == "small" else inner(OPERANDS[letter])

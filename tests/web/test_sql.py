@@ -97,6 +97,9 @@ def test_answers_have_charts_downloads_and_the_plan(found: Watched, service: Run
     job = run(page, STATEMENTS)
     finished(page)
     expect(page.locator("#tab-panel .chart")).to_have_attribute("aria-label", re.compile("^Bars: orders"))
+    expect(page.locator(".graph .stage.finished").first).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 1230})
+    found.picture("sql")
     page.get_by_role("tab", name=re.compile("^per_month")).click()
     expect(page.locator("#tab-panel .chart")).to_have_attribute("aria-label", re.compile("^Lines: spent"))
     assert page.locator("#tab-panel .series circle").count() == 12
@@ -105,9 +108,7 @@ def test_answers_have_charts_downloads_and_the_plan(found: Watched, service: Run
             page.locator("#tab-panel .downloads").get_by_role("button", name=form).click()
         saving.value.save_as(tmp_path / form)
         assert (tmp_path / form).read_bytes() == service.get(f"/v1/jobs/{job}/results/per_month?format={form}").body
-    expect(page.locator(".graph .stage.finished").first).to_be_visible()
     assert sorted(page.locator(".graph .table-box text").all_text_contents()) == ["customers", "orders"]
-    found.picture("sql")
 
 
 def test_an_error_is_underlined_at_its_position_while_it_is_typed(found: Watched) -> None:
@@ -151,6 +152,8 @@ def test_an_error_is_reported_by_a_run_and_starts_nothing(found: Watched, servic
     expect(page.locator("#sql-finding .error")).to_have_text("Write a statement first.")
     assert page.url.endswith(f"#/sql/{shop.NAME}")
     assert service.get("/v1/jobs").json()["jobs"] == jobs
+    run(page, "SELECT count(*) AS n FROM orders")
+    expect(page.locator("#sql-finding .error")).to_have_count(0)
 
 
 def test_statements_are_written_and_run_by_keyboard(found: Watched) -> None:
@@ -249,10 +252,16 @@ def test_a_removed_job_and_a_dropped_dataset_are_reported(found: Watched, servic
     page.get_by_role("dialog").get_by_role("button", name="Remove job").click()
     expect(page.locator(".sql-job .why")).to_contain_text("were removed")
     expect(page.locator("#tab-panel")).to_have_count(0)
+    page.reload()
+    expect(page.locator(".sql-job .state")).to_have_text("cancelled")
+    expect(page.locator(".sql-job")).to_contain_text("Run the statements again to get new answers.")
+    expect(field(page)).to_have_value("SELECT count(*) AS n FROM customers")
     page.goto(f"{service.url}/#/sql/nothing/{job}")
     expect(page.get_by_role("alert").filter(has_text="There is no kept dataset nothing")).to_be_visible()
     page.get_by_role("link", name=shop.NAME, exact=True).click()
     expect(field(page)).to_be_visible()
+    page.goto(f"{service.url}/#/sql/%")
+    expect(page.get_by_role("alert").filter(has_text="There is no kept dataset %")).to_be_visible()
 
 
 def test_a_service_that_keeps_nothing_explains_how_to_upload(browser: Browser, kept: Path, tmp_path: Path) -> None:
@@ -264,3 +273,4 @@ def test_a_service_that_keeps_nothing_explains_how_to_upload(browser: Browser, k
         shop.keep(gateway, kept)
         # It appears by itself.
         expect(field(page)).to_be_visible()
+        expect(page.get_by_text("Version 1: 2 tables")).to_be_visible()

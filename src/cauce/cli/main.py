@@ -76,10 +76,10 @@ def run(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
 
 @app.command(rich_help_panel=ANSWER)
 def sql(options: SqlOptions, execution: RunOptions, connection: ConnectionOptions) -> None:
-    """Answer SQL statements over the files in a directory, or with --on over a dataset that a service keeps.
+    """Answer SQL over the files in a directory, or in a service.
 
-    All statements are one job. `-- name: top_customers` before a statement names its answer. With --out, the same
-    command resumes a run that was interrupted or killed.
+    With --on, the statements read a dataset that a service keeps. All statements are one job. `-- name: top_customers`
+    before a statement names its answer. With --out, the same command resumes a run that was interrupted or killed.
     """
     from cauce.cli.sql import sql_command
 

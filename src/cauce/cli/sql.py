@@ -61,6 +61,11 @@ class SqlOptions:
         typer.Option("--on", help="kept dataset of a service to read, instead of --data", metavar="NAME",
                      show_default=False),
     ] = ""  # fmt: skip
+    job: Annotated[
+        str,
+        typer.Option("--job", help="with --on: id of the job; an existing one is resumed", metavar="JOB",
+                     show_default="a new one"),
+    ] = ""  # fmt: skip
     explain: Annotated[bool, typer.Option("--explain", help="print the plan and answer nothing")] = False
 
     def statements(self) -> str:
@@ -93,6 +98,8 @@ def sql_command(options: SqlOptions, execution: RunOptions, connection: Connecti
 
         _check_remote(options, execution)
         sql_on_command(options, text, connection)
+    elif options.job:
+        raise UsageError("--job names a job of a service; name the kept dataset that it reads with --on")
     elif options.explain:
         _explain(options, text, execution)
     elif options.out is None and execution.work is None and not execution.fabric and _is_little(options, text):

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
 from cauce.api.parts import PartReceipt
-from cauce.client.sources import Piece, Source
+from cauce.client.sources import Source
 from cauce.client.transport import Body
-from cauce.client.upload import Numbered, TableUpload, Upload
+from cauce.client.upload import TableUpload, Upload
 from cauce.datasets.given import dataset_of
 from cauce.errors import DataNotFound, InputDiffers, Refused, UsageError
 from cauce.job.kept_messages import KeepRequest, KeptDataset
 from cauce.plan import Dataset
 from cauce.runner.sql_source import read_schema, schema_of, with_types
-from cauce.scan.parts import TableFile
+from cauce.scan.parts import Part, TableFile
 from cauce.scan.reader import check_columns
 from cauce.schema import DatasetSchema, FoundTable, files_of, find_tables, spec_of
 from cauce.schema.find_tables import files_at
@@ -132,7 +132,7 @@ def _files_at(path: str, data: Path, tables: dict[str, FoundTable]) -> list[Tabl
 class KeptUpload(Upload):
     """One upload to a kept dataset. Numbers that the current version has stay with their files; new files follow."""
 
-    def numbered(self, table: TableUpload) -> Iterator[tuple[int, Piece]]:
+    def parts(self, table: TableUpload) -> Iterator[Part]:
         complete = table.held.complete or 0
         stored: dict[str, list[int]] = {}
         for seq, receipt in sorted(table.held.parts.items()):
@@ -142,30 +142,29 @@ class KeptUpload(Upload):
         new = [file for file in table.source.files if file.name not in stored]
         for file in known:
             yield from self._again(table, Source(table.source.spec, [file]), stored[file.name])
-        seq = complete
-        for piece in Source(table.source.spec, new).pieces(self._settings.part_bytes):
-            yield seq, piece
-            seq += 1
-        table.total = seq
+        table.total = complete
+        for part in Source(table.source.spec, new).parts(self._settings.part_bytes):
+            yield replace(part, seq=table.total)
+            table.total += 1
 
-    def _again(self, table: TableUpload, source: Source, numbers: list[int]) -> Iterator[tuple[int, Piece]]:
-        """The pieces of a file that the dataset holds, which must be the same."""
+    def _again(self, table: TableUpload, source: Source, numbers: list[int]) -> Iterator[Part]:
+        """The parts of a file that the dataset holds, which must be the same."""
         file = source.files[0].name
         count = 0
-        for piece in source.pieces(self._settings.part_bytes):
+        for part in source.parts(self._settings.part_bytes):
             if count == len(numbers):
                 self.refuse(table, f"file {file}: it has grown")
-            yield numbers[count], piece
+            yield replace(part, seq=numbers[count])
             count += 1
         if count < len(numbers):
             self.refuse(table, f"file {file}: it has shrunk")
 
-    def compare(self, part: Numbered, body: Body, held: PartReceipt) -> None:
-        if part.seq >= (part.table.held.complete or 0) and held.file != part.piece.file:
-            self._interrupted(part.table, held)
-        super().compare(part, body, held)
+    def compare(self, table: TableUpload, part: Part, body: Body, held: PartReceipt) -> None:
+        if part.seq >= (table.held.complete or 0) and held.file != part.file.name:
+            self._interrupted(table, held)
+        super().compare(table, part, body, held)
 
-    def check_new(self, part: Numbered) -> None:
+    def check_new(self, table: TableUpload, part: Part) -> None:
         """Every number beyond the current version is free."""
 
     def check_count(self, table: TableUpload, count: int) -> None:

@@ -4,7 +4,7 @@ again that the service already holds.
 A held part is read and compared with its receipt instead, because a job id identifies one input. Repeating an upload,
 also of a job that has ended, sends nothing, and fails if the files differ.
 
-The window bounds the memory: a piece is cut only when the window has space, and read from its file when it is sent.
+The window bounds the memory: a part is cut only when the window has space, and read from its file when it is sent.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from cauce.api.http import CONTENT_DIGEST, JSON
 from cauce.api.parts import PartReceipt, PartsBody
 from cauce.client.connection_problems import unreadable
 from cauce.client.settings import OnProgress, Sent, Settings
-from cauce.client.sources import Buffer, Piece, Range, Source
+from cauce.client.sources import Buffer, Source, extent_of
 from cauce.client.transport import Body, Stopped, Transport
 from cauce.errors import InputDiffers, Refused
 from cauce.job.part_digest import columns_digest
-from cauce.scan.formats.table import format_sent_as
+from cauce.scan.formats.table import format_named
+from cauce.scan.parts import Part
 
 ZSTD_LEVEL = 1
 POLL_S = 0.1
@@ -79,20 +80,13 @@ class TableUpload:
         self.source = source
         self.name = source.spec.name
         self.held = held
-        self.pieces: int | None = None
-        """Total number of pieces, once the whole table is cut."""
+        self.parts: int | None = None
+        """The number of parts of these files, once all are cut."""
         self.total = 0
         """Of a kept dataset: the number of parts of its new version."""
         self.stored = 0
         self.sent = 0
         self.weight = 0
-
-
-@dataclass(frozen=True)
-class Numbered:
-    table: TableUpload
-    seq: int
-    piece: Piece
 
 
 class Upload:
@@ -119,7 +113,7 @@ class Upload:
         self._compressed = compress == "zstd" or (compress == "auto" and not transport.loopback)
         # Within one machine, data cannot be corrupted by the network.
         self._digests = not transport.loopback
-        self._queue: queue.SimpleQueue[Numbered | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[TableUpload, Part] | None] = queue.SimpleQueue()
         self._window = threading.Semaphore(self._settings.window)
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -159,21 +153,21 @@ class Upload:
     def _cut(self, source: Source) -> None:
         table = TableUpload(source, Held() if self._fresh else held_of(self._transport, self._target, source.spec.name))
         count = 0
-        for seq, piece in self.numbered(table):
-            self._queue.put(Numbered(table, seq, piece))
+        for part in self.parts(table):
+            self._queue.put((table, part))
             count += 1
-            # Before the next piece is cut, because a piece may already hold its bytes in memory.
+            # Before the next part is cut, because a part may already hold its bytes in memory.
             self._wait_for_window()
         self.check_count(table, count)
         with self._lock:
-            table.pieces = count
+            table.parts = count
             last = table.stored == count
         if last:
             self.complete(table)
 
-    def numbered(self, table: TableUpload) -> Iterator[tuple[int, Piece]]:
-        """The pieces of a table with their numbers."""
-        return enumerate(table.source.pieces(self._settings.part_bytes))
+    def parts(self, table: TableUpload) -> Iterator[Part]:
+        """The parts of a table with their numbers."""
+        return table.source.parts(self._settings.part_bytes)
 
     def _wait_for_window(self) -> None:
         while not self._window.acquire(timeout=POLL_S):
@@ -186,10 +180,10 @@ class Upload:
         buffer = Buffer(self._settings.part_bytes)
         codec = pa.Codec("zstd", compression_level=ZSTD_LEVEL) if self._compressed else None
         try:
-            while (part := self._queue.get()) is not None:
+            while (queued := self._queue.get()) is not None:
                 if self._stop.is_set():
                     return
-                self._send(part, buffer, codec)
+                self._send(*queued, buffer, codec)
                 self._window.release()
         except Stopped:
             pass
@@ -198,53 +192,51 @@ class Upload:
                 self._failure = self._failure or problem
             self._stop.set()
 
-    def _send(self, part: Numbered, buffer: Buffer, codec: pa.Codec | None) -> None:
-        table, piece = part.table, part.piece
-        body: Body = piece.content.read(buffer) if isinstance(piece.content, Range) else piece.content
+    def _send(self, table: TableUpload, part: Part, buffer: Buffer, codec: pa.Codec | None) -> None:
+        body = table.source.body(part, buffer)
         held = table.held.parts.get(part.seq)
         if held is None:
-            self.check_new(part)
+            self.check_new(table, part)
         # A receipt of an older version has no digest: the part is sent, and the gateway compares it.
         compared = held is not None and bool(held.content)
         if held is not None and compared:
-            self.compare(part, body, held)
+            self.compare(table, part, body, held)
         else:
-            headers = piece.headers
-            if codec is not None and format_sent_as(piece.media_type).compressible and len(body):
+            headers = table.source.headers(part)
+            if codec is not None and format_named(part.form).compressible and len(body):
                 body = memoryview(codec.compress(body))
                 headers["Content-Encoding"] = "zstd"
-            self._put(part, body, headers)
+            self._put(table, part, body, headers)
         with self._lock:
             table.stored += 1
             table.sent += not compared
-            table.weight += piece.weight
-            last = table.stored == table.pieces
+            table.weight += part.weight
+            last = table.stored == table.parts
         self._report(table)
         if last:
             self.complete(table)
 
-    def check_new(self, part: Numbered) -> None:
+    def check_new(self, table: TableUpload, part: Part) -> None:
         """Raises if a part that the service does not hold cannot be added."""
-        if part.table.held.complete is not None:
-            complete = part.table.held.complete
-            self.refuse(part.table, f"{described(part)}: the job has only {complete} parts of this table")
+        if table.held.complete is not None:
+            self.refuse(table, f"{described(part)}: the job has only {table.held.complete} parts of this table")
 
-    def _put(self, part: Numbered, body: Body, headers: dict[str, str]) -> None:
+    def _put(self, table: TableUpload, part: Part, body: Body, headers: dict[str, str]) -> None:
         if self._digests:
             digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
             headers[CONTENT_DIGEST] = f"sha-256=:{digest}:"
-        path = f"{self._target.table(part.table.name)}/parts/{part.seq}"
+        path = f"{self._target.table(table.name)}/parts/{part.seq}"
         try:
             self._transport.request("PUT", path, body, headers, stop=self._stop)
         except Refused as refusal:
             if refusal.code in CONFLICTS:
-                self.refuse(part.table, f"{described(part)}: {refusal}", refusal)
+                self.refuse(table, f"{described(part)}: {refusal}", refusal)
             raise
 
     def complete(self, table: TableUpload) -> None:
-        """Called when the service holds every piece of the table."""
+        """Called when the service holds every part of the table."""
         if table.held.complete is None:
-            self.complete_with(table, table.pieces or 0)
+            self.complete_with(table, table.parts or 0)
 
     def complete_with(self, table: TableUpload, parts: int) -> None:
         body = msgspec.json.encode({"parts": parts})
@@ -256,20 +248,20 @@ class Upload:
                 self.refuse(table, str(refusal), refusal)
             raise
 
-    def compare(self, part: Numbered, body: Body, held: PartReceipt) -> None:
+    def compare(self, table: TableUpload, part: Part, body: Body, held: PartReceipt) -> None:
         """Raises if a held part differs from the one that would be sent."""
-        piece, kind = part.piece, self._target.kind
+        kind = self._target.kind
         changed = ""
-        if (held.file, held.first_line) != (piece.file, piece.first_line):
+        if (held.file, held.first_line) != (part.file.name, part.first_line):
             changed = f"part {held.part} was sent from {held.file}, line {held.first_line:,}"
-        elif held.columns != columns_digest(piece.columns) or held.form != format_sent_as(piece.media_type).name:
+        elif held.columns != columns_digest(table.source.columns(part)) or held.form != part.form:
             changed = f"the {kind} holds other column names or another file format"
         elif held.size != len(body):
             changed = f"the {kind} holds {held.size:,} bytes here, and this file has {len(body):,}"
         elif held.content != hashlib.sha256(body).hexdigest():
             changed = f"the {kind} holds other content of the same size here ({held.size:,} bytes)"
         if changed:
-            self.refuse(part.table, f"{described(part)}: {changed}")
+            self.refuse(table, f"{described(part)}: {changed}")
 
     def check_count(self, table: TableUpload, count: int) -> None:
         """Raises if the service holds more parts than these files have."""
@@ -295,5 +287,5 @@ class Upload:
             self._on_progress(Sent(table.name, table.weight, table.source.bytes, table.stored, table.sent))
 
 
-def described(part: Numbered) -> str:
-    return f"file {part.piece.file}, {part.piece.extent} (part {part.seq})"
+def described(part: Part) -> str:
+    return f"file {part.file.name}, {extent_of(part)} (part {part.seq})"

@@ -19,6 +19,8 @@ from urllib.parse import parse_qsl, unquote
 from cauce.errors import UsageError
 from cauce.process.masking import masked_address
 
+ADDRESS_FILE_VARIABLE = "CAUCE_FABRIC_FILE"
+"""Environment variable that names a file with the address of the fabric."""
 _SCHEMES = {"amqp": 5672, "amqps": 5671}
 _TLS_OPTIONS = ("cafile", "certfile", "keyfile")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,60}")

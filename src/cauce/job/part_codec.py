@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import polars as pl
+from msgspec import UNSET, UnsetType
 
 from cauce.api.http import Compression
 from cauce.fabric.records import CLIENT, Kind, Record, digest_of, record
@@ -15,7 +16,10 @@ from cauce.scan.parts import FileState, Part, TableFile
 _LENGTH_BYTES = 4
 
 
-class _Head(msgspec.Struct, frozen=True):
+class _StoredPart(msgspec.Struct, frozen=True):
+    """A part in its record, without its bytes. Its encoding must not change: a part that is appended again must have
+    the same bytes."""
+
     name: str
     path: str
     bytes: int
@@ -24,25 +28,20 @@ class _Head(msgspec.Struct, frozen=True):
     start: int
     end: int
     row_group: None
-    """Unused. Kept, so that a part that is appended again has the same bytes."""
+    """Unused."""
     weight: int
     inline: bool
     form: str = "csv"
     compression: Compression = ""
     skip: int = 0
     unpacked_bytes: int = 0
-
-
-class _HeadWithState(_Head, frozen=True):
-    """For a part whose file must be in a given state. Other parts keep the older format, so that a record that is
-    appended again has the same bytes."""
-
-    state: FileState | None = None
+    state: FileState | UnsetType = UNSET
+    """Absent unless the file must be in a given state."""
 
 
 def dump_part(part: Part, digest: int | None = None) -> Record:
     """`digest` covers the whole content of the part; pass it if the caller has already computed it."""
-    head = _Head(
+    head = _StoredPart(
         part.file.name,
         part.file.path,
         part.file.bytes,
@@ -57,9 +56,8 @@ def dump_part(part: Part, digest: int | None = None) -> Record:
         part.compression,
         part.skip,
         part.unpacked_bytes,
+        part.file.state or UNSET,
     )
-    if part.file.state is not None:
-        head = _HeadWithState(**msgspec.structs.asdict(head), state=part.file.state)
     packed = msgspec.json.encode(head)
     body = len(packed).to_bytes(_LENGTH_BYTES, "little") + packed + (part.data or b"")
     return record(Kind.DATA, CLIENT, part.seq, body, digest)
@@ -67,10 +65,10 @@ def dump_part(part: Part, digest: int | None = None) -> Record:
 
 def load_part(part: Record) -> Part:
     size = int.from_bytes(part.body[:_LENGTH_BYTES], "little")
-    head = msgspec.json.decode(part.body[_LENGTH_BYTES : _LENGTH_BYTES + size], type=_HeadWithState)
+    head = msgspec.json.decode(part.body[_LENGTH_BYTES : _LENGTH_BYTES + size], type=_StoredPart)
     return Part(
         part.seq,
-        TableFile(head.name, head.path, head.bytes, head.state),
+        TableFile(head.name, head.path, head.bytes, head.state or None),
         head.header,
         head.first_line,
         head.start,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from cauce.operators.join import Build, How, join, list_cells
+from cauce.operators.join import Build, LookupJoin, join, list_cells
 from cauce.operators.late import Late, Rows
 
 SLICE_CELLS = 1 << 20
@@ -79,7 +79,9 @@ def gather(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     return frame.select(pl.all().gather(index.set(index < 0, None)))
 
 
-def expanding_join(left: Late, columns: Sequence[str], right: Build, how: How, slice_cells: int) -> Expansion | None:
+def expanding_join(
+    left: Late, columns: Sequence[str], right: Build, how: LookupJoin, slice_cells: int
+) -> Expansion | None:
     """The join in slices; None if its result fits in one slice. `columns` of the left side are built once, before
     their rows are repeated."""
     if how in ("semi", "anti") or _surely_small(left.height, right, slice_cells):
@@ -103,7 +105,12 @@ LEFT_ROW = "#left"
 
 
 def residual_join(
-    left: Late, columns: Sequence[str], blocks: Iterable[Build], how: How, predicates: Sequence[pl.Expr], cells: int
+    left: Late,
+    columns: Sequence[str],
+    blocks: Iterable[Build],
+    how: LookupJoin,
+    predicates: Sequence[pl.Expr],
+    cells: int,
 ) -> Iterator[Late]:
     """Joins rows with those of the right side, given in one or several blocks, that have equal keys and satisfy
     predicates on both sides, in slices of at most so many cells. Rows of the left side without a match come last."""

@@ -13,7 +13,8 @@ from cauce.errors import PlanError
 from cauce.operators.late import Late, Rows
 from cauce.scan.csv.lookup import TextSet
 
-How = Literal["inner", "left", "semi", "anti"]
+LookupJoin = Literal["inner", "left", "semi", "anti"]
+"""Joins that look up the rows of one side in the other. The planner expresses all kinds of joins by these."""
 _ROW = "#row"
 
 
@@ -108,7 +109,7 @@ def _indexes(frame: pl.DataFrame) -> Rows:
     return frame[_ROW].to_numpy().astype(np.int64)
 
 
-def join(left: Late, right: Build, how: How) -> Late:
+def join(left: Late, right: Build, how: LookupJoin) -> Late:
     """Joins in the order of the left side; the matches of one row keep the order of the right side."""
     if how == "anti":
         found = np.zeros(left.height, dtype=np.bool_)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from cauce.errors import UsageError
+from cauce.errors import CauceError, DataNotFound, UsageError, WrongColumns
 from cauce.scan.formats.table import all_endings
 from cauce.schema import DatasetSchema, FoundTable, Inferred, TableSchema, files_of, find_table, find_tables, infer
-from cauce.sql_frontend.references import tables_named
+from cauce.sql_frontend.references import ctes_named, tables_named
 from cauce.sql_frontend.source import SqlSource
 
 Note = Callable[[str], None]
@@ -34,11 +34,18 @@ def source_of(text: str, data: Path, given: Given | None = None, note: Note = la
     paths = [name for name in named if is_path(name)]
     found = _inferred([find_table(data, path) for path in paths], given.types, note)
     patterns = {path: inferred.schema.name for path, inferred in zip(paths, found, strict=True)}
-    found += _inferred(_found(data, [name for name in named if name not in paths], given.schema), given.types, note)
+    tables = _found(data, [name for name in named if name not in paths], given.schema, ctes_named(text))
+    lower = {name.lower() for name in named}
+    for table in tables:
+        found += _inferred([table], given.types, note if table.name.lower() in lower else _ignore)
     schema = DatasetSchema((*given.schema.tables, *(each.schema for each in _distinct(found))))
     schema.check()
     rows = {each.schema.name: each.rows for each in found if each.rows}
     return SqlSource(text, with_types(schema, given.types), rows, patterns)
+
+
+def _ignore(remark: str) -> None:
+    """For tables that are only listed in an error."""
 
 
 def bytes_named(text: str, data: Path, declared: DatasetSchema) -> int:
@@ -47,14 +54,25 @@ def bytes_named(text: str, data: Path, declared: DatasetSchema) -> int:
     files = [file for name in named if is_path(name) for file in find_table(data, name).files]
     lower = {name.lower() for name in named}
     files += [file for table in declared.tables if table.name.lower() in lower for file in files_of(table, data)]
-    files += [file for table in _found(data, [n for n in named if not is_path(n)], declared) for file in table.files]
+    names = [name for name in named if not is_path(name)]
+    files += [file for table in _found(data, names, declared, ctes_named(text)) for file in table.files]
     return sum(file.bytes for file in files)
 
 
 def schema_of(data: Path, types: Mapping[str, str], note: Note = lambda _: None) -> DatasetSchema:
     """The inferred schema of all tables of a folder, with some types given."""
-    found = DatasetSchema(tuple(each.schema for each in _inferred(find_tables(data), types, note)))
-    return with_types(found, types)
+    found: list[Inferred] = []
+    problems: list[CauceError] = []
+    for table in find_tables(data):
+        try:
+            table.check()
+            found += _inferred([table], types, note)
+        except (DataNotFound, WrongColumns) as problem:
+            problems.append(problem)
+            note(f"table {table.name} is left out: {problem}")
+    if not found:
+        raise problems[0]
+    return with_types(DatasetSchema(tuple(each.schema for each in found)), types)
 
 
 def read_schema(file: Path) -> DatasetSchema:
@@ -73,12 +91,12 @@ def with_types(schema: DatasetSchema, types: Mapping[str, str]) -> DatasetSchema
 
 def is_path(name: str) -> bool:
     """Whether a name in FROM is a path or pattern of files and not the name of a table."""
-    return "/" in name or "*" in name or name.endswith(tuple(all_endings()))
+    return "/" in name or "*" in name or name.lower().endswith(tuple(all_endings()))
 
 
-def _found(data: Path, names: Collection[str], declared: DatasetSchema) -> list[FoundTable]:
-    """The tables of the folder that are named and not declared. All of them if a name is unknown, so that the error
-    about it can list them."""
+def _found(data: Path, names: Collection[str], declared: DatasetSchema, ctes: Collection[str]) -> list[FoundTable]:
+    """The tables of the folder that are named and not declared. All that can be read if a name is unknown, so that the
+    error about it can list them."""
     wanted = {name.lower() for name in names} - {table.name.lower() for table in declared.tables}
     if not wanted:
         return []
@@ -86,7 +104,19 @@ def _found(data: Path, names: Collection[str], declared: DatasetSchema) -> list[
         table for table in find_tables(data) if table.name.lower() not in {t.name.lower() for t in declared.tables}
     ]
     chosen = [table for table in known if table.name.lower() in wanted]
-    return chosen if len(chosen) == len(wanted) else known
+    for table in chosen:
+        table.check()
+    if wanted <= {table.name.lower() for table in chosen} | {name.lower() for name in ctes}:
+        return chosen
+    return [table for table in known if not table.problem and _can_be_read(table)]
+
+
+def _can_be_read(table: FoundTable) -> bool:
+    try:
+        infer(table)
+    except CauceError:
+        return False
+    return True
 
 
 def _inferred(tables: Collection[FoundTable], types: Mapping[str, str], note: Note) -> list[Inferred]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -18,15 +19,22 @@ _SHOWN_NAMES = 8
 
 
 class FoundTable(msgspec.Struct, frozen=True):
-    """A table that is not declared: its name, its path as in a `TableSchema`, and its files in name order."""
+    """A table that is not declared: its name, its path as in a `TableSchema`, and its files in name order. `problem`
+    says why it cannot be read; it matters only to statements that name the table."""
 
     name: str
     path: str
     files: tuple[TableFile, ...]
+    problem: str = ""
+
+    def check(self) -> None:
+        if self.problem:
+            raise DataNotFound(self.problem)
 
 
 def find_tables(folder: Path) -> tuple[FoundTable, ...]:
-    """All tables of a folder, by name. Hidden files, and files of other formats, are ignored."""
+    """All tables of a folder, by name, also those with a problem. Hidden files, and files of other formats, are
+    ignored."""
     check_folder(folder, "the files")
     found: dict[str, FoundTable] = {}
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
@@ -35,8 +43,9 @@ def find_tables(folder: Path) -> tuple[FoundTable, ...]:
             continue
         other = found.setdefault(table.name.lower(), table)
         if other is not table:
-            raise DataNotFound(
-                f"{other.path} and {table.path} in {folder} are both table {table.name}: rename or remove one of them"
+            twice = f"{other.path} and {table.path} in {folder} are both table {table.name}: "
+            found[table.name.lower()] = msgspec.structs.replace(
+                other, problem=f"{twice}rename or remove one of them, or name the file, as in FROM '{other.path}'"
             )
     if not found:
         raise DataNotFound(
@@ -67,7 +76,7 @@ def files_at(folder: Path, pattern: str) -> list[TableFile]:
             f"name a file that ends in {', '.join(all_endings())}, a directory/, or a pattern"
         )
     files = [_file(folder, path) for path in sorted(found, key=lambda each: (each.name, str(each)))]
-    _check(files)
+    FoundTable("", pattern, tuple(files), _problem(files)).check()
     return files
 
 
@@ -76,15 +85,11 @@ def _table_at(folder: Path, path: Path) -> FoundTable | None:
         return None
     if path.is_dir():
         files = [_file(folder, each) for each in _readable(path)]
-        if not files:
-            return None
-        _check(files)
-        return FoundTable(path.name, f"{path.name}/", tuple(files))
+        return FoundTable(path.name, f"{path.name}/", tuple(files), _problem(files)) if files else None
     if not path.is_file() or not _is_readable(path):
         return None
     file = _file(folder, path)
-    _check([file])
-    return FoundTable(stem_of(path.name), path.name, (file,))
+    return FoundTable(stem_of(path.name), path.name, (file,), _problem([file]))
 
 
 def _readable(folder: Path) -> list[Path]:
@@ -94,7 +99,8 @@ def _readable(folder: Path) -> list[Path]:
 
 
 def _is_readable(path: Path) -> bool:
-    return not path.name.startswith(_HIDDEN) and path.name.endswith(tuple(all_endings())) and bool(stem_of(path.name))
+    name = path.name
+    return not name.startswith(_HIDDEN) and name.lower().endswith(tuple(all_endings())) and bool(stem_of(name))
 
 
 def _file(folder: Path, path: Path) -> TableFile:
@@ -102,17 +108,18 @@ def _file(folder: Path, path: Path) -> TableFile:
     return TableFile(name, str(path), path.stat().st_size)
 
 
-def _check(files: list[TableFile]) -> None:
-    """Raises for a file that no table can have: empty, not readable, or the same rows twice."""
+def _problem(files: list[TableFile]) -> str:
+    """Why files cannot be a table: one is empty or not readable, or has the same rows as another one."""
     by_stem: dict[str, TableFile] = {}
     for file in files:
         if file.bytes == 0:
-            raise DataNotFound(f"{file.path} is empty; remove it, or write its rows")
+            return f"{file.path} is empty; remove it, or write its rows"
         if not os.access(file.path, os.R_OK):
-            raise DataNotFound(f"no permission to read {file.path}; run `chmod u+r {file.path}`")
+            return f"no permission to read {file.path}; run `chmod u+r {shlex.quote(file.path)}`"
         other = by_stem.setdefault(stem_of(file.name), file)
         if other is not file:
-            raise DataNotFound(f"{other.path} and {file.path} are the same file twice: keep one of them")
+            return f"{other.path} and {file.path} are the same file twice: keep one of them"
+    return ""
 
 
 def _pattern_name(pattern: str) -> str:

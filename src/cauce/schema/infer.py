@@ -103,7 +103,8 @@ def infer(found: FoundTable) -> Inferred:
             _add_file(columns, file, form, dialect, header, budget)
     schemas = tuple(columns.schemas())
     if not schemas:
-        raise WrongColumns(f"table {found.name} ({found.path}) has no columns: its files have neither rows nor names")
+        why = "; ".join(columns.notes) or "its files have neither rows nor names"
+        raise WrongColumns(f"table {found.name} ({found.path}) has no columns that can be read: {why}")
     delimiter = dialect.delimiter if any(not isinstance(format_of(file.path), Tsv) for file in csv) else ","
     schema = TableSchema(found.name, found.path, schemas, delimiter, dialect.quote, header)
     notes = [*columns.notes, *_missing(columns)]

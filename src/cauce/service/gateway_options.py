@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,9 +93,9 @@ def gateway_settings(given: ServiceConfig, folder: Path) -> GatewaySettings:
 
 def _private(given: ServiceConfig, folder: Path) -> tuple[Path, ...]:
     """Directories and files of the service itself, which no client may read."""
-    from cauce.fabric.address import private_paths
+    from cauce.fabric.address import ADDRESS_FILE_VARIABLE, private_paths
 
-    files = (given.tokens, given.tls_cert, given.tls_key, given.key_file)
+    files = (given.tokens, given.tls_cert, given.tls_key, given.key_file, os.environ.get(ADDRESS_FILE_VARIABLE))
     named = [folder, *(Path(each) for each in files if each), *private_paths(given.address(folder))]
     return tuple(dict.fromkeys(named))
 

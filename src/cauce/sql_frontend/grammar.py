@@ -68,7 +68,8 @@ class Generator(DuckDBGenerator):
 
 
 class Dialect(DuckDB):
-    """DuckDB's SQL with our parser."""
+    """DuckDB's SQL with our parser. Indexes stay as they are written: sqlglot would shift some of them."""
 
+    INDEX_OFFSET = 0
     Parser = Parser
     Generator = Generator

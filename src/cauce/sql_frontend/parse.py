@@ -119,6 +119,8 @@ def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlErr
     before, marked = str(details.get("start_context") or ""), str(details.get("highlight") or "")
     found = text.find(before + marked) if marked else -1
     offset = found + len(before) if found >= 0 else tokens[-1].end + 1
-    what = str(details.get("description") or "the statement is not valid").rstrip(".")
+    what = str(details.get("description") or "the statement is not valid").rstrip(".").partition(" but got <Token")[0]
+    if what.startswith("Expected table name"):
+        what = 'a table is expected; quote a name that is not a plain word with ", as in "2024-01"'
     near = f" at {marked}" if marked.strip() else ""
     return SqlError(f"syntax error{near}: {what}", text, offset)

@@ -14,6 +14,12 @@ def tables_named(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.name for each in found if isinstance(each, exp.Identifier)))
 
 
+def ctes_named(text: str) -> tuple[str, ...]:
+    """The names that WITH gives to queries."""
+    found = (cte for statement in parse(text).statements for cte in statement.tree.find_all(exp.CTE))
+    return tuple(dict.fromkeys(each.alias for each in found))
+
+
 def parameters_named(text: str) -> tuple[str, ...]:
     """The names of the parameters that statements use, such as year for `$year`."""
     found = (each for statement in parse(text).statements for each in statement.tree.find_all(exp.Placeholder))

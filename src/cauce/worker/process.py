@@ -21,6 +21,7 @@ from cauce.errors import CauceError, FabricFull
 from cauce.fabric.contract import Fabric
 from cauce.job.job_log import Witness
 from cauce.job.topology import TaskSpec
+from cauce.process.lease_count import LeaseCountFile
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import WORKER, raise_oom_score
 from cauce.process.progress import listen
@@ -41,13 +42,11 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01
 STATS_VARIABLE = "CAUCE_STATS"
 """Set to `off`, workers append no task statistics: to measure their cost."""
 
-HOLDS = " holds "
-"""In the process title of a worker, before the number of its leases."""
-
 LEASES_SHARE = 4
 """One in this many of the files that a process may open is for leases; the others are for logs and libraries."""
 
-_TITLE_S = 0.05
+_SHOWN_S = 0.05
+"""Interval at which the number of leases is shown."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -103,7 +102,7 @@ def work(
     the default are the built-in ones."""
     raise_oom_score(WORKER)
     limits = replace(limits or Limits(), leases=max(raise_file_limit() // LEASES_SHARE, 1))
-    title = _Title(f"cauce worker {name}")
+    shown = _ShownLeases(f"cauce worker {name}")
     stop = Stop(interruptible=interruptible)
     traces = open_traces("worker")
     with_stats = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
@@ -121,7 +120,7 @@ def work(
     try:
         while not stop.asked:
             heartbeat.beat_if_due()
-            title.show(worker)
+            shown.update(worker)
             more = worker.step()
             if worker.moved:
                 pause_s = SHORTEST_PAUSE_S
@@ -192,24 +191,27 @@ class _SetAsideLog:
         return msgspec.json.encode(fields).decode()
 
 
-class _Title:
-    """The process title in `ps`: the name of the worker and the number of its leases."""
+class _ShownLeases:
+    """The number of leases of the worker: for people in the process title, for tools in a file."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._shown = 0
         self._next = 0.0
+        self._file = LeaseCountFile()
+        self._file.write(0)
         setproctitle(name)
 
-    def show(self, worker: Worker) -> None:
+    def update(self, worker: Worker) -> None:
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + _TITLE_S
+        self._next = now + _SHOWN_S
         held = worker.leases
         if held != self._shown:
             self._shown = held
-            setproctitle(f"{self._name}{HOLDS}{held}" if held else self._name)
+            self._file.write(held)
+            setproctitle(f"{self._name} holds {held}" if held else self._name)
 
 
 def _report(name: str, problem: CauceError, code: int) -> int:

@@ -142,6 +142,8 @@ def test_a_cluster_of_two_nodes_is_refused(tmp_path: Path) -> None:
 
 def test_without_rabbitmq_the_error_has_the_way_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CAUCE_CACHE", str(tmp_path))
+    monkeypatch.delenv("CAUCE_RABBITMQ_VERSION", raising=False)
     outcome = broker(tmp_path, "start")
     assert outcome.code == 2
     assert outcome.err.startswith("error [usage] RabbitMQ is not installed")

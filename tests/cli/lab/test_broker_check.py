@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from cauce.lab.broker.installation import installed
 from cauce.lab.broker.layout import write_private
 from cauce.lab.broker.nodes import Nodes, prepare
+from cauce.lab.broker.releases import choose
 from tests.broker_guardian import become_user, guard
 from tests.brokers import require_rabbitmq
 from tests.cli.running import Outcome, cauce, small_books
@@ -80,7 +81,12 @@ def test_a_node_of_an_operator_is_queried_with_its_rabbitmqctl(
 ) -> None:
     monkeypatch.setenv("HOME", str(broker.place.home))
     monkeypatch.setenv("ERL_EPMD_PORT", str(broker.layout.epmd_port))
-    monkeypatch.setenv("PATH", f"{installed().scripts}:{os.environ['PATH']}")
+    installation = choose()
+    control = tmp_path / "bin/rabbitmqctl"
+    control.parent.mkdir()
+    control.write_text(f'#!/bin/sh\nexec {shlex.join([*installation.prefix, str(installation.control)])} "$@"\n')
+    control.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{control.parent}:{os.environ['PATH']}")
     outcome = check(tmp_path, "--node", broker.node("r1").full_name, "--json")
     assert outcome.code == 0, outcome.err
     assert settings(outcome, "ok")["net_ticktime"] == "10"

@@ -16,7 +16,7 @@ from cauce.errors import FabricError, FabricFull
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START
 from cauce.fabric.names import Log
-from cauce.fabric.rabbitmq import task_queue
+from cauce.fabric.rabbitmq import queues, task_queue
 from cauce.fabric.rabbitmq.capability_probe import try_out
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.facts import Rights
@@ -89,8 +89,10 @@ def test_the_capability_probe_detects_an_alarm(stressed: Nodes) -> None:
 
 
 @pytest.mark.slow
-def test_a_lease_revoked_by_the_broker_is_lost(stressed: Nodes) -> None:
-    """Brokers requeue a message that stays unacknowledged for too long, by default half an hour."""
+def test_a_lease_revoked_by_the_broker_is_lost(stressed: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers requeue a message that stays unacknowledged for too long, by default half an hour. Ours have a timeout of
+    their own where the broker supports it."""
+    monkeypatch.setattr(queues, "_LEASE_MS", 1000)
     evaluate(stressed, "application:set_env(rabbit, channel_tick_interval, 500).")
     try:
         with opened(in_own_namespace(stressed.address)) as fabric:
@@ -109,7 +111,8 @@ def test_a_lease_revoked_by_the_broker_is_lost(stressed: Nodes) -> None:
 
 @pytest.mark.slow
 def test_a_message_size_limit_of_the_broker_is_reported(stressed: Nodes) -> None:
-    evaluate(stressed, "application:set_env(rabbit, max_message_size, 100000).")
+    limit = "application:set_env(rabbit, max_message_size, {0}), persistent_term:put(max_message_size, {0})."
+    evaluate(stressed, limit.format(100_000))
     try:
         with opened(in_own_namespace(stressed.address)) as fabric:
             fabric.append("j", Log("log"), data(0, 1))
@@ -118,7 +121,7 @@ def test_a_message_size_limit_of_the_broker_is_reported(stressed: Nodes) -> None
             fabric.append("j", Log("log"), data(0, 3))
             assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 1), (0, 3)]
     finally:
-        evaluate(stressed, "application:set_env(rabbit, max_message_size, 134217728).")
+        evaluate(stressed, limit.format(16 << 20))
 
 
 @pytest.mark.slow

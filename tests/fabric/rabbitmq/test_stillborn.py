@@ -25,7 +25,15 @@ Told = #{{epoch => 1, leader_node => node(), nodes => [node()], replica_nodes =>
 rabbit_amqqueue:internal_declare(amqqueue:set_type_state(Queue, Told), false).
 """
 
-FORGET = 'rabbit_amqqueue:internal_delete({{resource, <<"/">>, queue, <<"{name}">>}}, <<"cauce">>).'
+FORGET = """
+Name = {{resource, <<"/">>, queue, <<"{name}">>}},
+case rabbit_amqqueue:lookup(Name) of
+    {{ok, Queue}} ->
+        Given = case rabbit_misc:version() >= "3.13" of true -> Queue; false -> Name end,
+        rabbit_amqqueue:internal_delete(Given, <<"cauce">>);
+    _ -> gone
+end.
+"""
 """Removes the stream that was created by hand."""
 
 

@@ -61,7 +61,7 @@ async def receiving(
         exchange.admit(owner)
         client.sent.put_nowait(data)
         reading = asyncio.create_task(read_body(client.request, HUGE, reservation=reservation))
-        while not reservation.held or not client.sent.empty():
+        while not reading.done() and (not reservation.held or not client.sent.empty()):
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         yield reading

@@ -109,7 +109,9 @@ async def get_all(settings: GatewaySettings) -> dict[str, int]:
     try:
         paths = [path for path, methods in gateway.routes.table().items() if "GET" in methods]
         named = {
-            path: path.format(job=JOB, table="books", query="q1", version="x", file="x", process="x", seq=0)
+            path: path.format(
+                job=JOB, table="books", query="q1", dataset="x", version="x", file="x", process="x", seq=0
+            )
             for path in paths
         }
         return {path: await get(gateway, asked) for path, asked in named.items()}

@@ -86,6 +86,7 @@ def test_a_finished_job_stays_done_when_its_dataset_changes(own: Own, edit: str)
     done = own.finish()
     assert done.state == "done"
     before = answers(own.jobs)
+    forget_plans()
     own.file.write_text(EDITS[edit](own.file.read_text()))
     for jobs in (own.jobs, own.gateway(), Jobs(own.world.fabric(), own.world.limits, own.world.clock)):
         assert jobs.status(OWNER, JOB) == done
@@ -101,6 +102,7 @@ def test_a_finished_job_stays_done_when_its_dataset_changes(own: Own, edit: str)
 
 def test_a_changed_comment_in_the_dataset_does_not_affect_an_open_job(own: Own) -> None:
     own.send()
+    forget_plans()
     own.file.write_text("# A remark.\n" + own.file.read_text())
     other = own.gateway()
     assert run_to_end(other, own.worker()).state == "done"

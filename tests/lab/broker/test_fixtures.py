@@ -16,8 +16,14 @@ TEST = "def test_of_a_broker(broker):\n    assert broker.answers('r1')\n"
 def outcome(folder: Path, *, ci: bool) -> tuple[int, str]:
     """Of a test that needs a broker, on a machine without one."""
     (folder / "test_it.py").write_text(TEST)
-    environment = {**os.environ, "PATH": str(folder), "PYTHONPATH": str(ROOT)}
+    environment = {
+        **os.environ,
+        "PATH": str(folder),
+        "CAUCE_CACHE": str(folder),
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}",
+    }
     environment.pop("CI", None)
+    environment.pop("CAUCE_RABBITMQ_VERSION", None)
     environment.pop("PYTEST_XDIST_WORKER", None)
     command = [
         sys.executable,

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.errors import UsageError
-from cauce.lab.broker import installation
-from cauce.lab.broker.installation import find, installed
+from cauce.lab.broker.installation import find
 
 
 def executable(path: Path) -> Path:
@@ -67,20 +65,3 @@ def test_sbin_is_searched_if_only_bin_is_on_the_path(tmp_path: Path, erlang: Pat
 
 def test_without_erlang_rabbitmq_is_not_found(tmp_path: Path) -> None:
     assert find(path_of(unpacked(tmp_path / "opt", "3.13.0"))) is None
-
-
-def test_without_rabbitmq_the_error_has_the_way_to_install_it(erlang: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(erlang))
-    with pytest.raises(UsageError, match="apt-get install rabbitmq-server"):
-        installed()
-
-
-def test_a_version_that_is_too_old_is_refused(tmp_path: Path, erlang: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", path_of(erlang, unpacked(tmp_path / "opt", "3.9.27")))
-    with pytest.raises(UsageError, match=r"3\.9\.27 .* is too old: 3\.10 is the oldest"):
-        installed()
-
-
-def test_the_oldest_version_is_accepted(tmp_path: Path, erlang: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", path_of(erlang, unpacked(tmp_path / "opt", "3.10.0")))
-    assert installed().version[: len(installation.OLDEST)] == installation.OLDEST

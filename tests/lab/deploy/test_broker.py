@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from cauce.errors import FabricError
 from cauce.fabric.address import parse
+from cauce.fabric.names import Log
+from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.required import RELIED_ON
-from cauce.lab.broker.installation import installed
-from cauce.lab.deploy.broker import BY_ORDINAL, address, by_list, login, settings
+from cauce.lab.broker.nodes import Nodes
+from cauce.lab.broker.releases import choose
+from cauce.lab.deploy.broker import BY_ORDINAL, address, by_list, login, permissions, settings
 from cauce.lab.deploy.plan import BROKERS, Plan
 from cauce.lab.deploy.sizes import GI, MI
 from tests.brokers import require_rabbitmq
+from tests.conformance.worlds import data, drain, names, took
+from tests.fabric.rabbit import in_own_namespace
 from tests.lab.deploy.reading import Written
 
 READ = """
@@ -26,11 +35,12 @@ end.
 
 def read_by_rabbitmq(path: str) -> subprocess.CompletedProcess[str]:
     require_rabbitmq()
-    plugins = installed().scripts.parent / "plugins"
+    installation = choose()
+    plugins = installation.plugins
     schemas = [*plugins.glob("rabbit-*/priv/schema/rabbit.schema"), *plugins.glob("*_k8s-*/priv/schema/*.schema")]
     assert len(schemas) == 2
     code = [str(folder) for folder in sorted(plugins.glob("*/ebin"))]
-    command = ["erl", "-noshell", "-pa", *code, "-eval", READ, "-extra", path, *map(str, schemas)]
+    command = [*installation.prefix, "erl", "-noshell", "-pa", *code, "-eval", READ, "-extra", path, *map(str, schemas)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -45,6 +55,34 @@ def test_rabbitmq_refuses_settings_it_does_not_know(compose: Written, tmp_path: 
     wrong = tmp_path / "rabbitmq.conf"
     wrong.write_text(compose.read("rabbitmq.conf") + "net_ticktimes = 10\n")
     assert read_by_rabbitmq(str(wrong)).returncode == 1
+
+
+def test_the_user_is_no_administrator_and_has_few_permissions(written: Written) -> None:
+    done = read_by_rabbitmq(str(written.folder / "rabbitmq.conf"))
+    read = "".join(done.stdout.split())
+    assert "{default_user_tags,[]}" in read
+    used = '<<"^cauce[.-]|^amq[.]default">>'
+    assert f'{{default_permissions,[<<"^cauce[.-]">>,{used},{used}]}}' in read
+
+
+@pytest.mark.slow
+def test_these_permissions_are_enough(broker: Nodes) -> None:
+    known = parse(in_own_namespace(broker.address))
+    given = permissions(known.namespace)
+    broker.ctl("r1", "add_user", known.namespace, "password")
+    broker.ctl("r1", "set_permissions", known.namespace, given["configure"], given["write"], given["read"])
+    fabric = RabbitFabric(replace(known, user=known.namespace, password="password"))
+    fabric.create_job("j", b"")
+    fabric.append("j", Log("log"), data(0, 1))
+    fabric.read_barrier("j", Log("log"))
+    assert names(drain(fabric, "j", Log("log"))[0]) == [(0, 1)]
+    fabric.enqueue("j", "q", ["a"])
+    took(fabric).complete()
+    fabric.remove_all()
+    fabric.close()
+    with pytest.raises(FabricError, match="permissions"):
+        RabbitFabric(replace(known, user=known.namespace, password="password", namespace="other"))
+    broker.ctl("r1", "delete_user", known.namespace)
 
 
 def test_the_settings_are_those_of_private_nodes(written: Written) -> None:

@@ -30,23 +30,37 @@ def start(
     nodes: Annotated[
         int | None, typer.Option(help="1, or 3 for a cluster", metavar="N", show_default="as before, else 1")
     ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            help="RabbitMQ version: 4.0, 4.3, or the installed one",
+            metavar="X.Y",
+            show_default="as before, else the best one here",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Start the nodes that are not running and print their address."""
-    from cauce.lab.broker.installation import installed
+    """Start the nodes that are not running and print their address.
+
+    A version that is not installed is built from a Debian release, once; this needs root and some minutes.
+    """
     from cauce.lab.broker.nodes import prepare
+    from cauce.lab.broker.releases import choose, choose_again
 
     if nodes not in (None, 1, 3):
         raise UsageError(f"invalid value {nodes} of --nodes; expected 1 or 3")
+    choose(version)
     found = prepare(dir, nodes)
-    started = found.start()
+    started = found.start(version)
+    running = ", ".join(dict.fromkeys(choose_again(found.place.version_of(node)).label for node in found.layout.nodes))
     if json:
-        print_json({"address": found.address, "folder": str(found.place.folder), "started": started})
+        print_json(
+            {"address": found.address, "folder": str(found.place.folder), "started": started, "version": running}
+        )
         return
-    version = ".".join(map(str, installed().version))
     ran = [name for name in found.names if name not in started]
     done = filter(None, [_listed("started", started), _listed("already running", ran)])
-    print_line(f"RabbitMQ {version}: {'; '.join(done)}")
+    print_line(f"RabbitMQ {running}: {'; '.join(done)}")
     print_line(found.address)
     print_line(f"Stop with: {command('broker', 'stop', '--dir', str(found.place.folder))}")
 

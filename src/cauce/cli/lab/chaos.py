@@ -57,6 +57,18 @@ class ServiceChaosOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BrokerChaosOptions:
+    broker: Annotated[Path, typer.Option(help="directory of private broker nodes", metavar="DIR")]
+    faults: Annotated[
+        str, typer.Option(help="none, kill, pause, restart, kill-all, separated by commas", metavar="FAULTS")
+    ] = "kill,pause,restart,kill-all"
+    seconds: Annotated[float, typer.Option(help="duration of each fault's trial", min=1, metavar="SECONDS")] = 60.0
+    writers: Annotated[int, typer.Option(help="concurrent writers", min=1, max=32, metavar="N")] = 3
+    readers: Annotated[int, typer.Option(help="concurrent readers", min=0, max=32, metavar="N")] = 2
+    seed: FaultSeedOption = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScheduleOptions:
     """Simulated schedules. Each seed is one, and can be repeated."""
 
@@ -127,6 +139,18 @@ def service(options: ServiceChaosOptions) -> None:
     from cauce.cli.lab.chaos_service import play_service
 
     play_service(options, seconds(options.kill_every))
+
+
+@app.command("broker")
+def broker(options: BrokerChaosOptions) -> None:
+    """Append to a stream while broker nodes are killed, paused and restarted.
+
+    Counts lost, duplicated, reordered and phantom records. The exit code is 0 only if there are none; duplicates are
+    allowed.
+    """
+    from cauce.cli.lab.chaos_broker import play_broker
+
+    play_broker(options)
 
 
 @app.command("simulate")

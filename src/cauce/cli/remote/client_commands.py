@@ -55,7 +55,9 @@ class SubmitOptions:
 
 
 def submit(files: SubmittedFiles, queries: QueryOptions, options: SubmitOptions, connection: ConnectionOptions) -> None:
-    """Upload files to a service, or name a kept dataset, and fetch the answers.
+    """Upload files to a service and fetch the answers.
+
+    With --on, the queries read a dataset that the service keeps, and nothing is uploaded.
 
     Ctrl-C detaches, and the job continues at the service. The same command with the same --job returns to it.
     """
@@ -85,10 +87,10 @@ class UploadOptions:
 
 
 def upload(options: UploadOptions, connection: ConnectionOptions) -> None:
-    """Keep the tables of a directory in a service, for `cauce sql --on NAME`.
+    """Keep the tables of a directory in a service.
 
-    Again with new files, it adds them as a new version. Files that the service holds are not sent again. The same
-    command resumes an upload that was interrupted.
+    `cauce sql --on NAME` answers questions over them. Again with new files, it adds them as a new version. Files that
+    the service holds are not sent again. The same command resumes an upload that was interrupted.
     """
     from cauce.cli.remote.kept_commands import upload_command
 

@@ -95,7 +95,7 @@ def show_status(status: JobStatus, json: bool) -> None:
     if json:
         print_json(status)
         return
-    console().print(Text.assemble((status.job, "bold"), f"  {status.dataset}  ", _state(status)), soft_wrap=True)
+    console().print(Text.assemble((status.job, "bold"), f"  {_source(status)}  ", _state(status)), soft_wrap=True)
     if status.cause:
         console().print(Text(f"  {status.cause}"), soft_wrap=True)
     if status.no_worker is not None:
@@ -249,6 +249,11 @@ def _state(status: JobStatus) -> Text:
     return Text(status.state, style=COLOURS.get(status.state, "cyan"))
 
 
+def _source(status: JobStatus) -> str:
+    """The dataset of a job, and the kept data that it reads."""
+    return f"{status.dataset} on {status.on} version {status.version}" if status.on else status.dataset
+
+
 def _when(at: float | None) -> str:
     return "" if not at else datetime.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -271,7 +276,7 @@ def _line(status: JobStatus) -> str:
 
 JOB_COLUMNS: dict[str, Callable[[JobStatus], Text]] = {
     "job": lambda job: Text(job.job),
-    "dataset": lambda job: Text(job.dataset),
+    "dataset": lambda job: Text(_source(job)),
     "state": _state,
     "created": lambda job: Text(_when(job.created)),
     "received": lambda job: Text(size(sum(table.bytes for table in job.tables.values()))),

@@ -107,14 +107,15 @@ def drop_command(name: str, connection: ConnectionOptions, *, force: bool) -> No
 
 def sql_on_command(options: SqlOptions, text: str, connection: ConnectionOptions) -> None:
     kept = service(connection).kept(options.on)
-    submission = SqlSubmission(text, options.on, options.parameters(), None, _known(kept))
+    submission = SqlSubmission(text, options.on, options.parameters(), options.job or None, _known(kept))
+    again = same_command() + ("" if options.job else f" --job {submission.job}")
     if options.out is not None:
         delivery = Delivery(options.out, options.format, options.max_rejects)
-        _SqlOn(submission, delivery, connection, same_command()).run()
+        _SqlOn(submission, delivery, connection, again).run()
         return
     with tempfile.TemporaryDirectory(prefix="cauce-sql-") as folder:
         delivery = Delivery(Path(folder), options.format, options.max_rejects)
-        _SqlOn(submission, delivery, connection, same_command(), printed=True).run()
+        _SqlOn(submission, delivery, connection, again, printed=True).run()
 
 
 def _known(kept: KeptDataset | None) -> KeptDataset | None:

@@ -5,7 +5,7 @@ could reappear.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -17,12 +17,10 @@ from cauce.errors import FabricError, FabricLost
 from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.connection.connection_thread import ConnectionThread, Work
 from cauce.fabric.rabbitmq.registry import Job
-from cauce.fabric.rabbitmq.settings.findings import PER_QUEUE_TIMEOUT, numbers, tuning_findings
+from cauce.fabric.rabbitmq.settings.findings import SUPPORTED, is_supported, numbers, tuning_findings
 from cauce.fabric.rabbitmq.settings.notices import notice
+from cauce.fabric.rabbitmq.settings.required import DELIVERY_LIMIT, DISCONNECTED_TIMEOUT, PER_QUEUE_TIMEOUT
 
-OLDEST = (3, 9)
-"""The first version with streams."""
-_DELIVERY_LIMIT = (4, 0)
 _SEGMENT_BYTES = 128 << 20
 _REGISTRY_SEGMENT_BYTES = 4 << 20
 REGISTRY_BYTES = 64 << 20
@@ -31,6 +29,7 @@ _LEASE_MS = 7 * 24 * 3600 * 1000
 _RETRY_S = 0.1
 
 T = TypeVar("T")
+Version = tuple[int, ...]
 Properties = dict[str, str | int]
 
 
@@ -77,17 +76,14 @@ class Queues:
 
     def __init__(self, link: ConnectionThread) -> None:
         self._link = link
-        self._version: tuple[int, ...] = OLDEST
 
     def check(self, deadline: float) -> None:
-        """Raises if the broker does not support streams; reports settings that are wrong but tolerable. Uses only the
+        """Raises if the broker's version is not supported; reports settings that are wrong but tolerable. Uses only the
         parameters offered on connect."""
         tuning = self._link.ask(lambda connection: connection.tuning, deadline)
-        self._version = numbers(tuning.version)
-        if tuning.product != "RabbitMQ" or self._version < OLDEST:
+        if tuning.product != "RabbitMQ" or not is_supported(numbers(tuning.version)):
             raise FabricError(
-                f"the broker is {tuning.product} {tuning.version}, which does not support streams: use RabbitMQ "
-                f"{OLDEST[0]}.{OLDEST[1]} or later"
+                f"the broker is {tuning.product} {tuning.version}, which is not supported: use RabbitMQ {SUPPORTED}"
             )
         notice(tuning_findings(tuning))
 
@@ -99,17 +95,20 @@ class Queues:
             self._make(name, _stream(_SEGMENT_BYTES), deadline)
 
     def make_queue(self, name: str, deadline: float) -> None:
-        properties: Properties = {"x-queue-type": "quorum"}
-        if self._version >= PER_QUEUE_TIMEOUT:
-            properties["x-consumer-timeout"] = _LEASE_MS
-        if self._version >= _DELIVERY_LIMIT:
-            # A lease may be acquired any number of times: crash loops are detected elsewhere.
-            properties["x-delivery-limit"] = -1
-        self._make(name, properties, deadline)
+        self._make(name, {"x-queue-type": "quorum"}, deadline, _lease_properties)
 
-    def _make(self, name: str, properties: Properties, deadline: float) -> None:
+    def _make(
+        self, name: str, properties: Properties, deadline: float, more: Callable[[Version], Properties] | None = None
+    ) -> None:
+        """`more` are properties that depend on the version of the node that is asked: while a cluster is upgraded, its
+        nodes differ."""
+
+        def declare(connection: Connection) -> None:
+            added = more(numbers(connection.tuning.version)) if more is not None else {}
+            connection.spare.queue_declare(name, durable=True, auto_delete=False, arguments=properties | added)
+
         try:
-            self._ask(partial(_declare, name=name, properties=properties), deadline)
+            self._ask(declare, deadline)
         except amqp.PreconditionFailed as problem:
             # If it exists, another version of this program or of the broker declared it.
             if not self._ask(partial(_exists, name=name), deadline):
@@ -142,8 +141,17 @@ def _stream(segment_bytes: int) -> Properties:
     return {"x-queue-type": "stream", "x-stream-max-segment-size-bytes": segment_bytes}
 
 
-def _declare(connection: Connection, name: str, properties: Properties) -> None:
-    connection.spare.queue_declare(name, durable=True, auto_delete=False, arguments=properties)
+def _lease_properties(version: Version) -> Properties:
+    properties: Properties = {}
+    if version >= PER_QUEUE_TIMEOUT:
+        properties["x-consumer-timeout"] = _LEASE_MS
+    if version >= DELIVERY_LIMIT:
+        # A lease may be acquired any number of times: crash loops are detected elsewhere.
+        properties["x-delivery-limit"] = -1
+    if version >= DISCONNECTED_TIMEOUT:
+        # A lease held through a node that crashed passes on at once. Its holder has lost its connection as well.
+        properties["x-consumer-disconnected-timeout"] = 0
+    return properties
 
 
 def _exists(connection: Connection, name: str) -> bool:

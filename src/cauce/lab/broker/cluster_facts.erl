@@ -31,6 +31,7 @@ Node = fun(N) ->
       disk_limit => Number(Call(N, rabbit_disk_monitor, get_disk_free_limit, [])),
       file_level => Level(proplists:get_value(file, Log, [])),
       connection_level => Level(proplists:get_value(connection, List(proplists:get_value(categories, Log, [])), [])),
+      coordinates_streams => is_pid(Call(N, erlang, whereis, [rabbit_stream_coordinator])),
       descriptors => Number(proplists:get_value(max_fds, Polls, null)),
       partitions => [Text(P) || P <- List(Call(N, rabbit_node_monitor, partitions, []))]}
   end,

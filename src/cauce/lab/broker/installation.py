@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cauce.errors import UsageError
-from cauce.fabric.rabbitmq.settings.required import OLDEST
-
 SERVER = "rabbitmq-server"
+ENTER = 'mount --bind "$0/usr" /usr && exec "$@"'
+"""Runs a command with the /usr of another root directory. In a mount namespace of its own: nothing else sees the mount,
+and it vanishes with the process. All other paths are those of the machine."""
 
 HOW_TO_INSTALL = (
     "on Debian and Ubuntu: apt-get install rabbitmq-server; on macOS: brew install rabbitmq; "
@@ -26,6 +26,28 @@ class Installation:
     """Folder of `rabbitmq-server` and `rabbitmqctl` as RabbitMQ ships them."""
     version: tuple[int, ...]
     epmd: Path
+    root: Path | None = None
+    """Root directory whose /usr holds it, if it is that of another Debian release."""
+
+    @property
+    def label(self) -> str:
+        return ".".join(map(str, self.version))
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Prefix of every command of this installation."""
+        if self.root is None:
+            return ()
+        # An ordinary user may mount in a user namespace only.
+        user = () if os.geteuid() == 0 else ("--map-root-user",)
+        return ("unshare", "--mount", *user, "/bin/sh", "-c", ENTER, str(self.root))
+
+    @property
+    def plugins(self) -> Path:
+        """Folder of the plugins, seen from outside of its root directory."""
+        if self.root is None:
+            return self.scripts.parent / "plugins"
+        return next(self.root.glob("usr/lib/rabbitmq/lib/*/plugins"))
 
     @property
     def server(self) -> Path:
@@ -36,17 +58,6 @@ class Installation:
         return self.scripts / "rabbitmqctl"
 
 
-def installed() -> Installation:
-    """The installation; raises with instructions if there is none."""
-    found = find()
-    if found is None:
-        raise UsageError(f"RabbitMQ is not installed, or {SERVER} and erl are not on PATH; {HOW_TO_INSTALL}")
-    if found.version < OLDEST:
-        version, oldest = (".".join(map(str, each)) for each in (found.version, OLDEST))
-        raise UsageError(f"RabbitMQ {version} in {found.scripts} is too old: {oldest} is the oldest supported version")
-    return found
-
-
 def find(path: str | None = None) -> Installation | None:
     """The installation on `path`, by default that of the environment."""
     searched = os.environ.get("PATH", "") if path is None else path
@@ -54,7 +65,7 @@ def find(path: str | None = None) -> Installation | None:
     if epmd is None:
         return None
     for scripts in _folders_of_scripts(searched):
-        version = _version(scripts.parent / "plugins")
+        version = version_of(scripts.parent / "plugins")
         if version is not None:
             return Installation(scripts, version, epmd)
     return None
@@ -92,7 +103,7 @@ def _epmd(path: str) -> Path | None:
     return None if found is None else Path(found)
 
 
-def _version(plugins: Path) -> tuple[int, ...] | None:
+def version_of(plugins: Path) -> tuple[int, ...] | None:
     """The version, from the name of the folder of the plugin `rabbit`."""
     for each in sorted(plugins.glob("rabbit-[0-9]*")):
         match = re.match(r"rabbit-(\d+)\.(\d+)\.(\d+)", each.name)

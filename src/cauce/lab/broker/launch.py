@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cauce.errors import BrokerFailed
+from cauce.errors import BrokerFailed, UsageError
 from cauce.lab.broker.configuration import environment, settings, without_brokers
 from cauce.lab.broker.installation import Installation
 from cauce.lab.broker.layout import LOOPBACK, Layout, Node, Place, write_private
@@ -38,6 +38,10 @@ def _free_soon(host: str, port: int) -> bool:
 
 def launch_node(installation: Installation, place: Place, layout: Layout, node: Node) -> None:
     own = place.of(node)
+    if installation.root is not None and place.folder.is_relative_to("/usr"):
+        raise UsageError(
+            f"nodes of RabbitMQ {installation.label} cannot see {place.folder}: name a folder outside of /usr"
+        )
     for port in (node.port, node.distribution_port):
         if not _free_soon(node.host, port):
             raise BrokerFailed(
@@ -46,9 +50,10 @@ def launch_node(installation: Installation, place: Place, layout: Layout, node: 
             )
     write_private(own / "rabbitmq.conf", settings(installation.version, layout, node))
     write_private(own / "enabled_plugins", "[].\n")
+    write_private(place.version(node), ".".join(installation.label.split(".")[:2]) + "\n")
     place.printed(node).unlink(missing_ok=True)
     # Erlang ignores the additional arguments; they make the process recognisable on its command line.
-    command = [*node.prefix, str(installation.server), "-cauce", layout.mark]
+    command = [*node.prefix, *installation.prefix, str(installation.server), "-cauce", layout.mark]
     launch(command, environment(place, layout, node), place.printed(node), place.pid(node))
 
 
@@ -59,7 +64,7 @@ def launch_epmd(installation: Installation, place: Place, layout: Layout, node: 
         return
     served = [each.host for each in layout.nodes if place.epmd_pid(each) == pid_file]
     hosts = ",".join(sorted({LOOPBACK, *served}))
-    command = [*node.prefix, str(installation.epmd), *layout.epmd_mark.split(), "-address", hosts]
+    command = [*node.prefix, *installation.prefix, str(installation.epmd), *layout.epmd_mark.split(), "-address", hosts]
     log = pid_file.with_name("epmd.log")
     launch(command, without_brokers(), log, pid_file)
     _wait(

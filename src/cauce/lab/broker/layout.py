@@ -78,6 +78,17 @@ class Place:
     def pid(self, node: Node) -> Path:
         return self.of(node) / "pid"
 
+    def version(self, node: Node) -> Path:
+        """The file with the version that it last ran, as its first two numbers."""
+        return self.of(node) / "version"
+
+    def version_of(self, node: Node) -> str | None:
+        """None if it has never been started."""
+        try:
+            return self.version(node).read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+
     def epmd_pid(self, node: Node) -> Path:
         """The pid file of its name server, which all nodes share unless they are on hosts of their own."""
         return (self.of(node) if node.prefix else self.folder) / "epmd.pid"

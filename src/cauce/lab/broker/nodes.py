@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from cauce.errors import BrokerFailed, UsageError
+from cauce.errors import BrokerFailed, FabricError, UsageError
+from cauce.fabric.address import parse
+from cauce.fabric.rabbitmq.capability_probe import try_out
 from cauce.lab.broker.configuration import control_environment
 from cauce.lab.broker.control import CONTROL, PATIENCE_S, run_control
-from cauce.lab.broker.installation import installed
 from cauce.lab.broker.launch import greeted, launch_epmd, launch_node, wait_ready
 from cauce.lab.broker.layout import LOOPBACK, Layout, Node, Place, decide
 from cauce.lab.broker.processes import running, wait_gone
+from cauce.lab.broker.releases import choose, choose_again
 from cauce.process.table import send_signal_to_pid
 
 STOP_PATIENCE_S = 20.0
@@ -60,22 +63,30 @@ class Nodes:
         """Whether AMQP answers on its port: not while it starts, is paused, or is in a minority."""
         return greeted(self.node(name))
 
-    def start(self) -> list[str]:
-        """Starts the nodes that do not run and waits until all answer; returns the names of those it started."""
+    def start(self, version: str | None = None) -> list[str]:
+        """Starts the nodes that do not run and waits until all answer; returns the names of those it started. They run
+        the given version, else the one that they ran before."""
         with self.place.locked():
-            return self._start()
+            return self._start(version)
 
-    def _start(self) -> list[str]:
+    def _start(self, version: str | None) -> list[str]:
         missing = [name for name in self.names if self.pid(name) is None]
+        is_new = all(self.place.version_of(node) is None for node in self.layout.nodes)
         try:
-            self._launch(missing)
+            self._launch(missing, version)
             self.wait_ready()
+            if is_new:
+                self._declare_first_stream()
         except BaseException:
             self._end(missing, gently=False)
             if not any(map(self.pid, self.names)):
                 self._end_epmd()
             raise
         return missing
+
+    def stop_one(self, name: str) -> None:
+        """Stops a node in order, as before an upgrade."""
+        self._end([name], gently=True)
 
     def stop(self, *, gently: bool = True) -> list[str]:
         """Stops the nodes and their name server; returns the names of nodes that ran."""
@@ -89,10 +100,10 @@ class Nodes:
         """Sends SIGKILL, and waits for the exit."""
         self._end([name], gently=False)
 
-    def start_again(self, name: str, *, wait: bool = True) -> None:
-        """Starts a node that was killed, and waits until it answers."""
+    def start_again(self, name: str, *, wait: bool = True, version: str | None = None) -> None:
+        """Starts a node that was stopped or killed, and waits until it answers."""
         if self.pid(name) is None:
-            self._launch([name])
+            self._launch([name], version)
         if wait:
             self.wait_ready(name)
 
@@ -109,17 +120,24 @@ class Nodes:
     def ctl(self, name: str, *arguments: str, patience_s: float = PATIENCE_S) -> str:
         """Runs `rabbitmqctl` on a node and returns its output."""
         node, asked = self.node(name), f"{CONTROL} {' '.join(arguments)[:SHOWN]} on {name}"
-        control = [*node.prefix, str(installed().control)]
+        installation = choose_again(self.place.version_of(node))
+        control = [*node.prefix, *installation.prefix, str(installation.control)]
         command = [*control, "--longnames", "--quiet", "--node", node.full_name, *arguments]
         own = control_environment(self.place, self.layout, node)
         return run_control(command, own, asked, patience_s)
 
-    def _launch(self, names: Sequence[str]) -> None:
-        installation = installed()
+    def _launch(self, names: Sequence[str], version: str | None = None) -> None:
         for node in self.layout.nodes:
+            installation = choose(version) if version else choose_again(self.place.version_of(node))
             launch_epmd(installation, self.place, self.layout, node)
-        for name in names:
-            launch_node(installation, self.place, self.layout, self.node(name))
+            if node.name in names:
+                launch_node(installation, self.place, self.layout, node)
+
+    def _declare_first_stream(self) -> None:
+        """Declares a stream and deletes it: a node that is killed right after the very first one of its cluster may
+        lose its member of the stream coordinator for good."""
+        with suppress(FabricError):
+            try_out(parse(self.address))
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         pid = self.pid(name)
@@ -149,12 +167,16 @@ class Nodes:
 
 
 def start(
-    folder: Path, count: int | None = None, hosts: Sequence[str] = (), prefixes: Sequence[Sequence[str]] = ()
+    folder: Path,
+    count: int | None = None,
+    hosts: Sequence[str] = (),
+    prefixes: Sequence[Sequence[str]] = (),
+    version: str | None = None,
 ) -> Nodes:
     """Starts the nodes of a folder and waits until all answer. `hosts` has an address for each (default: 127.0.0.1);
     `prefixes` has a command prefix for each, if each is on a host of its own."""
     nodes = prepare(folder, count, hosts, prefixes)
-    nodes.start()
+    nodes.start(version)
     return nodes
 
 
@@ -162,7 +184,7 @@ def prepare(
     folder: Path, count: int | None = None, hosts: Sequence[str] = (), prefixes: Sequence[Sequence[str]] = ()
 ) -> Nodes:
     """The nodes of a folder, without starting any. The first call decides and stores their layout."""
-    installed()
+    choose()
     place, wanted = Place(folder), count or len(hosts) or None
     place.prepare()
     with place.locked():

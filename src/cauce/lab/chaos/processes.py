@@ -1,12 +1,13 @@
-"""The processes of a run as `/proc` shows them: roles, held leases, and signals to them."""
+"""The processes of a run: their roles, the number of their leases, and signals to them."""
 
 from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from pathlib import Path
 
+from cauce.process.lease_count import lease_count
 from cauce.process.table import children_of, command_line, send_signal_to_pid
-from cauce.worker.process import HOLDS
 
 RUN, PREFORK_SERVER, WORKER = ROLES = ("run", "prefork server", "worker")
 """By depth in the process tree: a run starts its prefork server, which forks the workers."""
@@ -18,20 +19,19 @@ class Seen:
     pid: int
     role: str
     leases: int
-    """The number of leases in its title: above zero it has work."""
+    """Above zero it has work."""
 
 
-def family(root: int) -> list[Seen]:
-    """A process and its descendants that are alive, with their roles."""
+def family(root: int, lease_counts: Path) -> list[Seen]:
+    """A process and its descendants that are alive, with their roles. `lease_counts` is the folder in which its workers
+    publish the number of their leases."""
     found: list[Seen] = []
     waiting = [(root, 0)]
     while waiting:
         pid, depth = waiting.pop(0)
-        title = command_line(pid)
-        if not title:
+        if not command_line(pid):
             continue
-        leases = title.partition(HOLDS)[2]
-        found.append(Seen(pid, ROLES[min(depth, WORKER_DEPTH)], int(leases) if leases.isdigit() else 0))
+        found.append(Seen(pid, ROLES[min(depth, WORKER_DEPTH)], lease_count(lease_counts, pid) or 0))
         waiting += [(child, depth + 1) for child in children_of(pid)]
     return found
 

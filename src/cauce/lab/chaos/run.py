@@ -5,8 +5,10 @@ A seed decides fault and victim; the clock decides when.
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from pathlib import Path
 
 from cauce.errors import JobFailed
 from cauce.lab.chaos.processes import PREFORK_SERVER, RUN, WORKER, Seen, family, kill, pause, resume
+from cauce.process.lease_count import LEASE_COUNTS_VARIABLE
 from cauce.process.starting import module_command
 
 PAUSE_S = (0.1, 0.6)
@@ -51,18 +54,22 @@ class Chaos:
 
     def play(self) -> None:
         """Injects faults until the run has completed. Raises if it failed."""
+        with tempfile.TemporaryDirectory(prefix="cauce-chaos-") as lease_counts:
+            self._play(Path(lease_counts))
+
+    def _play(self, lease_counts: Path) -> None:
         rng = random.Random(self.seed)
         started = time.monotonic()
-        process = self._start()
+        process = self._start(lease_counts)
         due = started + self.every_s
         try:
             while process.poll() is None or process.returncode < 0:
                 if process.poll() is not None:
-                    process = self._start()
+                    process = self._start(lease_counts)
                 now = time.monotonic()
                 self._resume_due(now)
                 if now >= due and len(self.faults) < self.most:
-                    self._inject(rng, process.pid, now - started)
+                    self._inject(rng, family(process.pid, lease_counts), now - started)
                     due = now + self.every_s * rng.uniform(0.5, 1.5)
                 if now - started > LONGEST_RUN_S:
                     raise JobFailed(f"the run under faults did not end within {LONGEST_RUN_S:.0f} s")
@@ -75,10 +82,11 @@ class Chaos:
         if process.returncode != 0:
             raise JobFailed(f"the run under faults ended with exit code {process.returncode}")
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, lease_counts: Path) -> subprocess.Popen[bytes]:
         # These kills are not caused by the data, so they must not quarantine the job.
         command = module_command("cauce", self.command, *self.arguments, "--attempts", str(self.most))
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        environment = {**os.environ, LEASE_COUNTS_VARIABLE: str(lease_counts)}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
 
     def _resume_due(self, now: float) -> None:
         for pid, until in list(self._paused.items()):
@@ -86,10 +94,9 @@ class Chaos:
                 resume(pid)
                 del self._paused[pid]
 
-    def _inject(self, rng: random.Random, root: int, at_s: float) -> None:
+    def _inject(self, rng: random.Random, processes: list[Seen], at_s: float) -> None:
         names, weights = zip(*self.weights, strict=True)
         what: str = rng.choices(names, weights)[0]
-        processes = family(root)
         workers = [each for each in processes if each.role == WORKER and each.leases]
         others = {PREFORK_SERVER: [each for each in processes if each.role == PREFORK_SERVER], RUN: processes[:1]}
         candidates = [each for each in others.get(what, workers) if each.pid not in self._paused]

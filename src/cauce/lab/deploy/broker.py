@@ -13,6 +13,8 @@ from cauce.lab.deploy.sizes import MI
 
 BY_ORDINAL = ["cluster_formation.peer_discovery_backend = k8s"]
 """For a StatefulSet: the first pod forms the cluster, and the others join it."""
+NAMESPACE = "cauce"
+"""That of an address without one."""
 _MEMORY_PERCENT = 60
 """Share of a node's memory above which publishing is blocked; the rest is for other data than messages."""
 
@@ -24,6 +26,9 @@ def settings(plan: Plan, discovery: Sequence[str]) -> str:
         {
             "discovery": "\n".join([*discovery, *partition_handling(plan.broker_version)]),
             "relied_on": RELIED_ON.rstrip(),
+            "permissions": "\n".join(
+                f"default_permissions.{right} = {pattern}" for right, pattern in permissions(NAMESPACE).items()
+            ),
             "memory_limit": plan.broker_memory * _MEMORY_PERCENT // 100,
             "disk_limit": max(512 * MI, plan.storage // 20),
         },
@@ -32,6 +37,14 @@ def settings(plan: Plan, discovery: Sequence[str]) -> str:
 
 def by_list(hosts: Sequence[str]) -> list[str]:
     return listed_peers(f"rabbit@{host}" for host in hosts)
+
+
+def permissions(namespace: str) -> dict[str, str]:
+    """The least that the fabric needs: its own streams and queues, and the default exchange to publish through."""
+    own = f"^{namespace}[.-]"
+    # The same for both: RabbitMQ's parser of `default_permissions` exchanges them.
+    used = f"{own}|^amq[.]default"
+    return {"configure": own, "write": used, "read": used}
 
 
 def login(password: str) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from cauce.errors import PlanError
 from cauce.operators.aggregates.base import UNKNOWN
 from cauce.operators.expansion import Expansion, expanding_join, residual_join
-from cauce.operators.join import Build, How, join
+from cauce.operators.join import Build, LookupJoin, join
 from cauce.operators.late import Late
 from cauce.operators.order import POSITION
 from cauce.plan.checks.keys import check_conditions, check_keys
@@ -32,7 +32,7 @@ class Join(Beside, Expanding):
     partitioned by key."""
 
     on: tuple[str, ...]
-    how: How
+    how: LookupJoin
     strategy: Strategy
     predicates: Exprs = ()
     """Conditions on the columns of both sides: a pair that does not satisfy them is no match."""

@@ -42,7 +42,7 @@ def bytes_of(part: Part, buffer: Buffer) -> tuple[Bytes, int]:
 
 
 def compression_of(path: str) -> Compression:
-    return next((kind for ending, kind in COMPRESSED.items() if path.endswith(ending)), "")
+    return next((kind for ending, kind in COMPRESSED.items() if path.lower().endswith(ending)), "")
 
 
 def chunks_of(file: TableFile, taken: list[int] | None = None) -> Iterator[bytes]:

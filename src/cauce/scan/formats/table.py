@@ -23,9 +23,9 @@ def format_named(name: str) -> Format:
 
 
 def format_of(path: str) -> Format:
-    """The format of a file, by its ending."""
+    """The format of a file, by its ending in any case."""
     formats = {ending: each for each in FORMATS for ending in file_endings(each)}
-    return formats[next(each for each in sorted(formats, key=len, reverse=True) if path.endswith(each))]
+    return formats[next(each for each in sorted(formats, key=len, reverse=True) if path.lower().endswith(each))]
 
 
 def format_sent_as(media_type: str) -> Format:
@@ -56,5 +56,5 @@ def other_endings() -> list[str]:
 
 def stem_of(name: str) -> str:
     """A file's name without the ending of its format."""
-    ending = max((each for each in all_endings() if name.endswith(each)), key=len, default="")
-    return name.removesuffix(ending)
+    ending = max((each for each in all_endings() if name.lower().endswith(each)), key=len, default="")
+    return name[: len(name) - len(ending)]

@@ -313,11 +313,8 @@ class ExpressionBinder:
         if isinstance(index, exp.Slice):
             low = self.bind(index.this) if index.this is not None else Constant(BIGINT, 1)
             high = self.bind(index.expression) if index.expression is not None else Constant(BIGINT, 2**62)
-            name = "list_slice" if value.type.element is not None else "array_slice_text"
-            return self.call(name if value.type.element is not None else "list_slice", [value, low, high], at(node))
-        # The parser counts from 0, SQL from 1.
-        position = ops.arithmetic("+", ops.cast(self.bind(index), BIGINT), Constant(BIGINT, 1), at(node))
-        return self.call("list_extract", [value, folded(position)], at(node))
+            return self.call("list_slice", [value, low, high], at(node))
+        return self.call("list_extract", [value, folded(ops.cast(self.bind(index), BIGINT))], at(node))
 
     # Conversions and conditions.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,7 @@ class SourceBinder:
         table = self.queries.catalogue.find(name)
         if table is None:
             known = [*self.queries.catalogue.names, *self.queries.ctes]
-            there = f"; there are {', '.join(known)}" if known else "; there are no tables"
+            there = f"; there are {_listed(known)}" if known else "; there are no tables"
             raise StatementError(f"there is no table {name}{did_you_mean(name, known) or there}", at(node))
         columns = tuple(
             Visible(column, self.queries.names.fresh(column), kind) for column, kind in table.columns.items()
@@ -242,3 +243,12 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     if isinstance(expr, Constant) and expr.type == BOOLEAN and expr.value is True:
         return ()
     return (expr,)
+
+
+_SHOWN_TABLES = 20
+
+
+def _listed(names: list[str]) -> str:
+    """Names of tables as a statement writes them."""
+    shown = [name if re.fullmatch(r"[^\W\d]\w*", name) else f'"{name}"' for name in names[:_SHOWN_TABLES]]
+    return ", ".join(shown) + (f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else "")

@@ -52,7 +52,7 @@ def _extract(values: list[object], index: int) -> object:
     return values[place] if index != 0 and 0 <= place < len(values) else None
 
 
-def _slice(values: list[object], low: int, high: int) -> list[object]:
+def _slice(values: list[Any], low: int, high: int) -> list[Any]:
     start = low - 1 if low > 0 else max(len(values) + low, 0) if low < 0 else 0
     end = high if high >= 0 else len(values) + high + 1
     return values[start : max(end, 0)]
@@ -200,6 +200,15 @@ define(
     _each("slice"),
     "The elements from one position to another. Also l[a:b].",
     "list_slice([1, 2, 3, 4], 2, 3)",
+    aliases=("array_slice",),
+)
+define(
+    "list_slice",
+    "VARCHAR BIGINT BIGINT",
+    VARCHAR,
+    lambda args: args.run(_Characters(args.where)),
+    "The characters from one position to another. Also s[a:b].",
+    "array_slice('hello', 2, 3)",
     aliases=("array_slice",),
 )
 define(
@@ -371,6 +380,14 @@ class _CharacterAt(Kernel):
     def compute(self, *columns: pl.Series) -> pl.Series:
         rows = zip(*columns, strict=True)
         made = [None if text is None or n is None else (_extract(list(text), n) or "") for text, n in rows]
+        return pl.Series(made, dtype=pl.String)
+
+
+@dataclass(frozen=True)
+class _Characters(Kernel):
+    def compute(self, *columns: pl.Series) -> pl.Series:
+        rows = zip(*columns, strict=True)
+        made = [None if any(each is None for each in row) else "".join(_slice(list(row[0]), *row[1:])) for row in rows]
         return pl.Series(made, dtype=pl.String)
 
 

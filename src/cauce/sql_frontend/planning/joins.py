@@ -1,7 +1,7 @@
 """Moves conditions towards the tables and orders inner joins.
 
-The rows of the largest input flow through; the others are joined to it one after the other, connected ones first. The
-order depends on the text and on the sizes in the catalogue only.
+The rows of the largest input flow through; the others are joined to it one after the other: connected ones first, those
+that multiply rows last. The order depends on the text and on the sizes in the catalogue only.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from cauce.sql_frontend.catalogue import Catalogue
 from cauce.sql_frontend.functions import operators as ops
+from cauce.sql_frontend.planning.key_sizes import KeySizes
 from cauce.sql_frontend.planning.steps import equality, with_inputs
 from cauce.sql_frontend.translate import refolded
 from cauce.sql_frontend.tree import (
@@ -108,10 +109,11 @@ class JoinPlanner:
         first = max(range(len(leaves)), key=lambda i: (sizes[i], -i))
         waiting = [i for i in range(len(leaves)) if i != first]
         made, open_conditions = leaves[first], list(conditions)
+        keys = KeySizes.of(leaves, [self._rows_before_filters(leaf) for leaf in leaves], conditions)
         while waiting:
             known = set(made.columns)
             connected = [i for i in waiting if _connects(known, leaves[i], open_conditions)]
-            chosen = min(connected or waiting, key=lambda i: (sizes[i], i))
+            chosen = min(connected or waiting, key=lambda i: (keys.multiplies(known, leaves[i], sizes[i]), sizes[i], i))
             waiting.remove(chosen)
             made, open_conditions = self._join_next(made, leaves[chosen], open_conditions)
         return Filter(made, tuple(open_conditions)) if open_conditions else made
@@ -171,6 +173,11 @@ class JoinPlanner:
         return Filter(made, above) if above else made
 
     # Sizes.
+
+    def _rows_before_filters(self, step: Step) -> int:
+        while isinstance(step, Filter | Project):
+            step = step.child
+        return self.rows(step)
 
     def rows(self, step: Step) -> int:
         """An estimate of the number of rows."""

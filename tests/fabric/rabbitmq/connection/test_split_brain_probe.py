@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +14,9 @@ from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.connection.split_brain_probe import SplitBrain, SplitBrainProbe
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
+from cauce.fabric.rabbitmq.settings.required import DEVELOPED_FOR, WITHOUT_SPLIT_METADATA
 from cauce.lab.broker.nodes import Nodes
+from cauce.lab.broker.releases import choose
 from tests.brokers import is_apart
 from tests.conformance.worlds import data, drain, jobs_seen_by, names
 from tests.fabric.rabbit import in_own_namespace
@@ -52,19 +55,36 @@ def test_a_server_passes_if_no_other_can_be_reached(cluster: Nodes, broker: Node
         checked(f"amqp://{known.user}:{known.password}@{host}:{port},{others}/%2F", (host, port))
 
 
+def stays_apart(nodes: Nodes) -> bool:
+    """Whether a node that was resumed is apart within some time. Before version 4 it always is."""
+    deadline = time.monotonic() + (20.0 if choose().version >= DEVELOPED_FOR else 60.0)
+    while not is_apart(nodes, APART):
+        if time.monotonic() > deadline:
+            assert choose().version >= DEVELOPED_FOR
+            return False
+        time.sleep(0.2)
+    return True
+
+
 @pytest.fixture
 def split(fragile_cluster: Nodes) -> Iterator[Nodes]:
     """One node that was partitioned for long and was not restarted."""
     nodes = fragile_cluster
+    if choose().version >= WITHOUT_SPLIT_METADATA:
+        pytest.skip("from this version on a node cannot return with metadata of its own, and none is probed")
     handling = "application:set_env(rabbit, cluster_partition_handling, {}), ok."
     for name in nodes.names:
         nodes.ctl(name, "eval", handling.format("ignore"))
     nodes.pause(APART)
     others = [name for name in nodes.names if name != APART]
-    seen = "erlang:length(rabbit_nodes:all_running())."
+    seen = (
+        "case erlang:function_exported(rabbit_nodes, list_running, 0) of "
+        "true -> length(rabbit_nodes:list_running()); false -> length(rabbit_nodes:all_running()) end."
+    )
     until("its being missed", lambda: all(nodes.ctl(each, "eval", seen).strip() == "2" for each in others), 60.0)
     nodes.resume(APART)
-    until("a node that stays apart", lambda: is_apart(nodes, APART), 60.0)
+    if not stays_apart(nodes):
+        pytest.skip("RabbitMQ 4 lets the node rejoin by itself")
     yield nodes
     for name in others:
         nodes.ctl(name, "eval", handling.format("pause_minority"))

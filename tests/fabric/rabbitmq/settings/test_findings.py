@@ -25,6 +25,7 @@ GOOD = NodeFacts(
     file_level="info",
     connection_level="warning",
     descriptors=65_536,
+    coordinates_streams=True,
 )
 TUNING = Tuning("RabbitMQ", "3.10.8", 8 << 20, 10)
 AMQP = AmqpFacts("cauce", "/", {"a:5672": TUNING}, Rights(True, True, True), {"stream": None, "quorum": None})
@@ -176,3 +177,25 @@ def test_only_wrong_parameters_of_a_server_are_reported() -> None:
     assert tuning_findings(TUNING) == []
     found = tuning_findings(Tuning("RabbitMQ", "3.10.8", 131_072, 0))
     assert [(each.setting, each.found) for each in found] == [("heartbeat", "0"), ("frame_max", "131072")]
+
+
+def test_a_lost_member_of_the_stream_coordinator_is_found() -> None:
+    (found,) = [each for each in findings(AMQP, three(coordinates_streams=False)) if each.verdict == "wrong"]
+    assert (found.setting, found.found) == ("stream coordinator", "yes (rabbit@a), yes (rabbit@b), no (rabbit@c)")
+
+
+def test_before_the_first_stream_no_node_has_a_coordinator() -> None:
+    nodes = [node(name, coordinates_streams=False) for name in ("rabbit@a", "rabbit@b")]
+    cluster = ClusterFacts("4.3.6", [each.name for each in nodes], nodes)
+    assert [each.setting for each in findings(AMQP, cluster) if each.verdict == "wrong"] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "supported"),
+    [("3.9.29", False), ("3.10.8", True), ("3.13.7", True), ("4.0.5", True), ("4.3.6", True), ("5.0.0", False)],
+)
+def test_versions_outside_of_the_supported_range_are_wrong(version: str, supported: bool) -> None:
+    servers = {"a:5672": msgspec.structs.replace(TUNING, version=version)}
+    found = findings(msgspec.structs.replace(AMQP, servers=servers), None)[0]
+    assert (found.setting, found.verdict) == ("version", "ok" if supported else "wrong")
+    assert found.wanted == "3.10 to 4.x"

@@ -1,8 +1,8 @@
 """Checks that a server belongs to the same cluster as the other servers of the address.
 
-A node that was paused for long may come back with its own queue metadata: queues declared there are unknown elsewhere,
-and vice versa. No data is lost if no client uses such a node. So before a server is used, a temporary queue declared on
-it must be visible on another server.
+Before version 4.3, a node that was paused for long may come back with its own queue metadata: queues declared there are
+unknown elsewhere, and vice versa. No data is lost if no client uses such a node. So before a server is used, a
+temporary queue declared on it must be visible on another server.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import amqp
 
 from cauce.fabric.address import Broker, Server
 from cauce.fabric.rabbitmq.connection.amqp import CONNECT_S, ERRORS, TICK_S, BrokerChannel, Connection, StopRequested
+from cauce.fabric.rabbitmq.settings.findings import numbers
+from cauce.fabric.rabbitmq.settings.required import WITHOUT_SPLIT_METADATA
 
 KNOWN_S = 0.5
 """Time for the metadata of a new queue to reach the other nodes."""
@@ -43,7 +45,8 @@ class SplitBrainProbe:
         A server passes if no other one can be reached."""
         server = connection.server
         others = [each for each in self._broker.servers if each != server]
-        if not others or server in self._verified:
+        needless = numbers(connection.tuning.version) >= WITHOUT_SPLIT_METADATA
+        if needless or not others or server in self._verified:
             return
         name = f"{self._broker.namespace}.trial.{secrets.token_hex(8)}"
         channel = connection.channel()

@@ -55,6 +55,8 @@ class NodeFacts(msgspec.Struct, frozen=True):
     connection_level: str | None = None
     descriptors: int | None = None
     partitions: list[str] = []
+    coordinates_streams: bool | None = None
+    """Whether it has a member of the stream coordinator. No node has one before the first stream."""
 
 
 class Policy(msgspec.Struct, frozen=True):

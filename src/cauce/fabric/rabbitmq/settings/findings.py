@@ -15,6 +15,8 @@ from cauce.fabric.rabbitmq.settings.required import (
     MEMORY_SHARE,
     NET_TICK_S,
     OLDEST,
+    PER_QUEUE_TIMEOUT,
+    TOO_NEW,
     WITHOUT_PARTITION_HANDLING,
 )
 
@@ -24,8 +26,7 @@ TICKS_S = range(5, 21)
 LARGEST_SHARE = 0.7
 LEAST_DISK = 500_000_000
 LEAST_DESCRIPTORS = 16_384
-PER_QUEUE_TIMEOUT = (3, 12)
-"""From this version on a queue can define its own consumer timeout."""
+SUPPORTED = f"{'.'.join(map(str, OLDEST))} to {TOO_NEW[0] - 1}.x"
 FILE_LEVELS = ("debug", "info", "notice")
 
 
@@ -85,15 +86,18 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
 
 
+def is_supported(version: tuple[int, ...]) -> bool:
+    return OLDEST <= version < TOO_NEW
+
+
 def _version_finding(version: str) -> Finding:
-    oldest = ".".join(map(str, OLDEST))
     seen = {"": version} if version else {}
     return judge(
         "version",
-        f"{oldest} or newer",
+        SUPPORTED,
         seen,
-        lambda found: numbers(found) >= OLDEST,
-        "install a newer RabbitMQ",
+        lambda found: is_supported(numbers(found)),
+        "install RabbitMQ 4.3",
         needs=NEEDS_AMQP,
     )
 

@@ -21,6 +21,7 @@ def states(amqp: AmqpFacts | None, cluster: ClusterFacts | None, nodes: Sequence
             lambda found: found == "none",
             "restart the nodes that were cut off",
         ),
+        _stream_coordinator(nodes),
         _alarms(amqp, cluster),
         *_servers(amqp),
     ]
@@ -36,6 +37,21 @@ def _running(cluster: ClusterFacts | None, nodes: Sequence[NodeFacts]) -> Findin
         lambda found: found[0] >= found[1],
         f"start {', '.join(missing)}, or rabbitmqctl forget_cluster_node",
         lambda found: f"{found[0]} of {found[1]}",
+    )
+
+
+def _stream_coordinator(nodes: Sequence[NodeFacts]) -> Finding:
+    """A node that is killed right after the very first stream was declared may have lost its member for good. With a
+    majority of members lost, no append is confirmed."""
+    has = {node.name: node.coordinates_streams for node in nodes if node.coordinates_streams is not None}
+    used = any(has.values())
+    return judge(
+        "stream coordinator",
+        "on all nodes",
+        has,
+        lambda found: found or not used,
+        "reset the node without it and let it join again; if most lack it, create the cluster anew",
+        lambda found: "yes" if found else "no",
     )
 
 

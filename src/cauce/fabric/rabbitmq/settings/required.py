@@ -4,6 +4,8 @@ from __future__ import annotations
 
 OLDEST = (3, 10)
 """The first version that balances stream leaders (`queue_leader_locator`)."""
+DEVELOPED_FOR = (4, 0)
+"""Older versions work and get only what costs nothing; they are out of support."""
 
 NET_TICK_S = 10
 NET_TICK_INTENSITY = 40
@@ -19,6 +21,16 @@ MEMORY_SHARE = 0.4
 """Share of the machine's memory, for all nodes together."""
 PATIENT_DISCOVERY = (3, 13)
 """Before this version, the first node of a new cluster still waits five seconds for its peers."""
+TOO_NEW = (5,)
+"""Major versions change what clients see: one is refused until it has been tested."""
+PER_QUEUE_TIMEOUT = (3, 12)
+"""From this version on a queue can define its own consumer timeout."""
+DELIVERY_LIMIT = (4, 0)
+"""From this version on a quorum queue drops a message after 20 deliveries unless the queue says otherwise."""
+DISCONNECTED_TIMEOUT = (4, 3)
+"""From this version on a quorum queue keeps the messages of a consumer whose node is down, by default for a minute."""
+WITHOUT_SPLIT_METADATA = (4, 3)
+"""From this version on the metadata of queues is replicated by consensus, and a node cannot return with its own."""
 WITHOUT_PARTITION_HANDLING = (4, 3)
 """From this version on a minority always pauses, and the setting has no effect."""
 

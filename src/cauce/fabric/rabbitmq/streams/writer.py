@@ -108,7 +108,10 @@ class Writer:
         """The error to raise after the last retry."""
         if self._link.last_block is not None:
             return _full(self._link.last_block)
-        return FabricLost("RabbitMQ has not confirmed the messages; they may have been written or not")
+        return FabricLost(
+            "RabbitMQ has not confirmed the messages; they may have been written or not. Check that a majority of its "
+            "nodes is up, and then its stream coordinator with: cauce broker check --node"
+        )
 
     def _await_room(self, deadline: float) -> None:
         while (reason := self._link.blocked) is not None:

@@ -14,9 +14,18 @@ import { startTheme } from "./theme.js";
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 let leaving = new AbortController();
 
+/** @param {string} text part of an address, as somebody may have typed it */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** @param {string} hash @param {AbortSignal} signal @returns {{element: Element, title: string}} */
 function pageOf(hash, signal) {
-  const [, name = "jobs", about = "", more = ""] = hash.split("/").map(decodeURIComponent);
+  const [, name = "jobs", about = "", more = ""] = hash.split("/").map(decoded);
   if (name === "job" && about) return { element: new JobPage(about, signal).element, title: about };
   if (name === "sql") return { element: new SqlPage(about, more, signal).element, title: "SQL" };
   if (name === "cluster") return { element: new ClusterPage(signal).element, title: "Cluster" };

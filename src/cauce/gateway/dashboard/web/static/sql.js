@@ -1,10 +1,10 @@
 // The page for SQL over kept datasets: tables, editor, history, and the job of the last statements.
 
 import { getJson, jobPath, Problem, sendJson } from "./api.js";
-import { onRecovery } from "./connection.js";
 import { h, replace, say, set } from "./dom.js";
 import { stamp } from "./format.js";
 import { Check } from "./sql_check.js";
+import { KeptDatasets } from "./sql_datasets.js";
 import { keysNote, SqlEditor } from "./sql_editor.js";
 import { Findings } from "./sql_findings.js";
 import { draftOf, keepDraft, remember } from "./sql_history.js";
@@ -15,7 +15,6 @@ import { addressOf, howToKeep, notKept, TablesView } from "./sql_tables.js";
 import { identifier, spanAt } from "./sql_tokens.js";
 
 const NARROW = "(max-width: 860px)";
-const LOOK_MS = 5000;
 
 /** @typedef {import("./sql_tables.js").Kept} Kept */
 
@@ -26,8 +25,6 @@ export class SqlPage {
     this.job = job;
     this.signal = signal;
     this.watching = new AbortController();
-    /** @type {Kept[]} */
-    this.kept = [];
     /** Repeated by a run whose outcome is not known, so that it becomes one job. */
     this.attempt = { body: "", job: "" };
     this.editor = new SqlEditor({ changed: () => this.edited(), run: () => this.run() });
@@ -41,8 +38,8 @@ export class SqlPage {
     this.answers = h("div");
     this.element = h("section", { "aria-labelledby": "title" }, h("h1", { id: "title" }, "SQL"), this.place);
     this.bench = this.layout();
-    this.load();
-    onRecovery(() => this.load(), signal);
+    this.datasets = new KeptDatasets({ found: (kept) => this.found(kept), failed: (problem) => this.unavailable(problem) }, signal);
+    this.datasets.load();
   }
 
   layout() {
@@ -57,34 +54,28 @@ export class SqlPage {
         this.answers));
   }
 
-  /** The datasets are requested again after a while if there are none. */
-  async load() {
-    try {
-      this.kept = (await getJson("/v1/datasets", this.signal)).kept ?? [];
-    } catch (problem) {
-      if (this.signal.aborted) return;
-      return this.unavailable(problem);
-    }
-    const shown = this.kept.find((each) => each.name === this.dataset) ?? (this.dataset ? null : this.kept[0]);
-    if (shown) return this.show(shown);
-    replace(this.place, this.dataset ? notKept(this.dataset, this.kept) : howToKeep());
-    const timer = setTimeout(() => this.load(), LOOK_MS);
-    this.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  /** @param {Kept[]} kept */
+  found(kept) {
+    const shown = kept.find((each) => each.name === this.dataset) ?? (this.dataset ? null : kept[0]);
+    if (shown) this.show(kept, shown);
+    else replace(this.place, this.dataset ? notKept(this.dataset, kept) : howToKeep());
+    return Boolean(shown?.version);
   }
 
-  /** @param {unknown} problem */
+  /** An editor that is shown stays. @param {unknown} problem */
   unavailable(problem) {
+    if (this.bench.isConnected) return;
     const again = problem instanceof Problem && problem.status === 401 ?
-      h("button", { type: "button", onclick: () => this.load() }, "Enter a token") : null;
+      h("button", { type: "button", onclick: () => this.datasets.load() }, "Enter a token") : null;
     const words = problem instanceof Error ? problem.message : String(problem);
     replace(this.place, h("div.empty", {}, h("p.error", { role: "alert" }, words), again));
   }
 
-  /** @param {Kept} shown */
-  show(shown) {
+  /** @param {Kept[]} kept @param {Kept} shown */
+  show(kept, shown) {
     const first = !this.bench.isConnected;
     this.dataset = shown.name;
-    this.tables.show(this.kept, shown);
+    this.tables.show(kept, shown);
     const [table = "orders"] = Object.keys(shown.tables);
     this.editor.suggest(`SELECT * FROM ${identifier(table)} LIMIT 10`);
     if (!first) return;
@@ -167,6 +158,7 @@ export class SqlPage {
     this.attempt = { body: "", job: "" };
     this.job = job;
     this.editor.mark(null);
+    this.findings.settle();
     remember(this.dataset, { sql, parameters, job, at: Date.now() / 1000 });
     this.past.show(this.dataset);
     this.keep();

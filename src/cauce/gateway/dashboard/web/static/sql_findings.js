@@ -21,6 +21,11 @@ export class Findings {
     replace(this.element);
   }
 
+  /** Removes an error that is out of date. */
+  settle() {
+    if (this.element.querySelector(".error")) this.clear();
+  }
+
   /** @param {Answer[]} answers */
   valid(answers) {
     replace(this.element, answers.map((answer) => h("p.quiet", {}, h("span.tick", { "aria-hidden": "true" }, "✓ "),

@@ -3,35 +3,37 @@
 import { now } from "./api.js";
 import { h, say, set } from "./dom.js";
 import { bytes, duration, plural } from "./format.js";
-import { fillProgress, meterOf } from "./job_row.js";
+import { fillProgress, meterOf, timeWords } from "./job_row.js";
 import { card, JobView, planCard } from "./job_view.js";
-import { ENDED, progressOf } from "./progress.js";
+import { ENDED, Pace, progressOf } from "./progress.js";
 
 /** @typedef {import("./progress.js").Status} Status */
 
 export class SqlJob {
   /** @param {string} job @param {AbortSignal} signal */
   constructor(job, signal) {
-    this.link = `#/job/${encodeURIComponent(job)}`;
-    this.view = new JobView(job, { status: (status) => this.take(status), empty: () => this.sections.remove(), removed: () => this.removed() }, signal);
+    this.pace = new Pace();
+    this.view = new JobView(job, { status: (status) => this.take(status), empty: () => this.lost(), removed: () => this.removed() }, signal);
     const { state, live, end, missing, why, answers, graph } = this.view;
     this.facts = h("span.quiet");
-    this.progress = h("div", { hidden: true }, meterOf());
+    this.progress = h("div.sql-progress", { hidden: true }, meterOf());
     this.rejects = h("p.warning", { hidden: true });
-    this.plan = planCard(graph);
-    this.sections = h("div", {}, card("Answers", this.rejects, answers.element), this.plan);
+    this.again = h("p.quiet", { hidden: true }, "Run the statements again to get new answers.");
+    this.sections = h("div", {}, card("Answers", this.rejects, answers.element), planCard(graph));
     this.element = h("section.sql-job", { "aria-label": "Answers and plan" },
-      h("div.bar", {}, state, this.facts, live, h("span.spring"), h("a", { href: this.link }, "Job ", h("code", {}, job)), end),
-      this.progress, missing.element, why, this.sections);
+      h("div.bar", {}, state, this.facts, live, h("span.spring"),
+        h("a", { href: `#/job/${encodeURIComponent(job)}` }, "Job ", h("code", {}, job)), end),
+      this.progress, missing.element, why, this.again, this.sections);
     this.view.start();
+    const ticking = setInterval(() => this.view.status && !this.view.over() && this.fillFacts(this.view.status), 1000);
+    signal.addEventListener("abort", () => clearInterval(ticking));
   }
 
   /** @param {Status} status */
   take(status) {
-    const { rows, bytesRead, rejects } = progressOf(status);
     const ended = ENDED.has(status.state);
-    const seconds = duration((status.ended ?? now()) - status.created);
-    say(this.facts, status.state === "done" ? `${plural(rows, "row")}, ${bytes(bytesRead)} read in ${seconds}` : "");
+    const { rejects } = progressOf(status);
+    this.fillFacts(status);
     set(this.progress, "hidden", ended);
     if (!ended) fillProgress(this.progress, status);
     set(this.rejects, "hidden", !rejects);
@@ -40,11 +42,26 @@ export class SqlJob {
     this.element.classList.toggle("done", status.state === "done");
   }
 
+  /** @param {Status} status */
+  fillFacts(status) {
+    const { rows, bytesRead } = progressOf(status);
+    const left = this.pace.left(status, now());
+    if (status.state === "done") say(this.facts, `${plural(rows, "row")}, ${bytes(bytesRead)} read in ${duration((status.ended ?? now()) - status.created)}`);
+    else say(this.facts, ENDED.has(status.state) ? "" : timeWords(status, left));
+  }
+
   removed() {
-    this.view.tell("The job and its answers were removed. Run the statements again for new answers.", false);
-    this.sections.remove();
+    this.view.tell("The job and its answers were removed.", false);
     set(this.view.end, "hidden", true);
     set(this.view.state, "hidden", true);
+    say(this.facts, "");
+    this.lost();
+  }
+
+  /** There are no answers any more. */
+  lost() {
     this.element.classList.remove("done");
+    this.sections.remove();
+    set(this.again, "hidden", false);
   }
 }

@@ -1,5 +1,6 @@
 // The kept datasets: a choice of one, and its tables with columns and types. A click inserts a name into the editor.
 
+import { token } from "./api.js";
 import { breakable, h, replace, say } from "./dom.js";
 import { bytes, moment, plural } from "./format.js";
 import { identifier } from "./sql_tokens.js";
@@ -18,20 +19,26 @@ export class TablesView {
   /** @param {{chosen: (name: string) => void, insert: (word: string) => void}} listener */
   constructor(listener) {
     this.listener = listener;
+    this.shape = "";
     this.select = /** @type {HTMLSelectElement} */ (h("select", { id: "sql-on", onchange: () => listener.chosen(this.select.value) }));
     this.about = h("p.quiet.small");
     this.list = h("div");
-    this.element = h("div", {}, h("label.on", {}, h("span.small.quiet", {}, "Dataset"), this.select), this.about, this.list);
+    this.hint = h("p.quiet.small");
+    this.element = h("div", {}, h("label.on", {}, h("span.small.quiet", {}, "Dataset"), this.select), this.about, this.list, this.hint);
   }
 
-  /** @param {Kept[]} kept @param {Kept} shown */
+  /** Drawn again only after a change, so that what is open and has the focus stays. @param {Kept[]} kept @param {Kept} shown */
   show(kept, shown) {
+    const shape = JSON.stringify([kept, shown.name]);
+    if (shape === this.shape) return;
+    this.shape = shape;
     replace(this.select, kept.map((each) => h("option", { value: each.name, selected: each === shown }, each.name)));
     this.select.value = shown.name;
     const tables = Object.entries(shown.tables);
     const version = shown.version ? `Version ${shown.version}` : "Upload not finished";
     say(this.about, `${version}: ${plural(tables.length, "table")}, ${bytes(shown.bytes)}, kept until ${moment(shown.expires)}`);
     const few = tables.reduce((sum, [, table]) => sum + table.columns.length, 0) <= FEW_COLUMNS;
+    replace(this.hint, "To add files: ", h("code", {}, `./cauce upload ${shown.name} --data FOLDER`));
     replace(this.list, tables.map(([name, table], index) => this.table(name, table, few || !index)));
   }
 
@@ -54,7 +61,7 @@ export class TablesView {
 export function howToKeep() {
   return h("div.card", {}, h("h2", {}, "No dataset is kept yet"),
     h("p", {}, "Keep the files of a folder in the service under a name, then ask as many questions as you like without sending them again. In a terminal:"),
-    h("pre", {}, `./cauce upload shop --data FOLDER --gateway ${location.origin}`),
+    h("pre", {}, `${token() ? "CAUCE_TOKEN=… " : ""}./cauce upload shop --data FOLDER --gateway ${location.origin}`),
     h("p.quiet", {}, "Each file becomes a table: ", h("code", {}, "orders.csv"), " is ", h("code", {}, "orders"),
       ". The types of its columns are inferred. This page shows the dataset as soon as it is there."));
 }

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from cauce.gateway.owner_slots import OwnerSlots
+from cauce.gateway.pool import OwnerSlots
 
 
 async def settle() -> None:

@@ -1,0 +1,63 @@
+"""How soon `cauce sql` answers from a cold process, beside DuckDB: `python -m bench.startup [--rounds 15]`.
+
+One statement over a CSV file of 1,000 rows; aim: at most 0.6 s longer than DuckDB. DuckDB is its command line if there
+is one, else its Python module in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.measure import Measured, rounds_of, timed
+from cauce.process.starting import module_command
+
+AIM_S = 0.6
+ROWS = 1_000
+QUESTION = "SELECT item, count(*) AS orders, sum(paid) AS paid FROM {table} GROUP BY item ORDER BY paid DESC"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "orders.csv").write_text(small_file())
+        commands = {"cauce sql": ours(Path(folder)), "DuckDB": theirs(Path(folder))}
+        results = {name: Measured() for name in commands}
+        for command in commands.values():
+            # Files come into the page cache, and compiled modules to the disk.
+            timed(command, Measured())
+        for _ in range(given.rounds):
+            for name, command in commands.items():
+                timed(command, results[name])
+    for name, result in results.items():
+        medians = f"median {result.median_s:.2f} s, CPU {result.median_cpu_s:.2f} s"
+        sys.stdout.write(f"{name}: {medians}; rounds {rounds_of(result)}\n")
+    longer = results["cauce sql"].median_s - results["DuckDB"].median_s
+    sys.stdout.write(f"cauce sql takes {longer:.2f} s longer (aim: {AIM_S} s at most)\n")
+
+
+def small_file() -> str:
+    items = ("pen", "ink", "pad", "cup")
+    rows = [f"{number},{items[number % 4]},{number % 97}.{number % 89:02}" for number in range(ROWS)]
+    return "\n".join(["id,item,paid", *rows, ""])
+
+
+def ours(folder: Path) -> list[str]:
+    return module_command("cauce", "sql", QUESTION.format(table="orders"), "--data", str(folder))
+
+
+def theirs(folder: Path) -> list[str]:
+    text = QUESTION.format(table=f"'{folder / 'orders.csv'}'")
+    program = shutil.which("duckdb")
+    if program is not None:
+        return [program, "-c", text]
+    return [sys.executable, "-c", f"import duckdb; print(duckdb.sql({text!r}))"]
+
+
+if __name__ == "__main__":
+    main()
