@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from cauce.lab.chaos.simulate import QUERIES, simulate, simulate_crash_at
+from cauce.lab.chaos.simulate import simulate, simulate_crash_at
+from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.worker.memory.external_sort import ExternalSort
 from cauce.worker.tasks.split_fold import SplitFold
 
@@ -31,7 +32,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def test_every_query_gives_the_same_answer_if_its_folds_split(calls: Counter[str]) -> None:
-    for seed in range(len(QUERIES)):
+    for seed in range(len(JOBS)):
         outcome = simulate(seed, fold_bytes=SMALL)
         assert not outcome.problem, f"seed {seed}, {outcome.what}: {outcome.problem}"
     assert all(calls[name] for name in ("_split", "_stream", "_compute", "add"))
@@ -50,7 +51,7 @@ def crash_everywhere(dataset: str, query: str, fold_bytes: int) -> int:
     written, which is where a split fold records its progress."""
     journals = 0
     for number in itertools.count():
-        outcome, where = simulate_crash_at(dataset, query, number, fold_bytes)
+        outcome, where = simulate_crash_at(dataset, (query,), number, fold_bytes)
         if not where:
             return journals
         assert not outcome.problem, f"crash {where} in {dataset}.{query}: {outcome.problem}"
