@@ -68,3 +68,4 @@ SELECT id, median(qty) OVER (PARTITION BY cust), stddev_samp(qty) OVER (PARTITIO
 SELECT id FROM sales LIMIT 3 OFFSET 100;
 SELECT nullif(10.00, CAST(t.x AS DECIMAL(18,2))) FROM (SELECT 2 AS x FROM sales s FULL JOIN customers c ON s.cust = c.cust) t;
 SELECT +id, + +qty, -(+paid) FROM sales;
+SELECT cust, count_if(DISTINCT qty > 1), count_if(qty > 1) FROM sales GROUP BY cust;

@@ -225,7 +225,7 @@ class Queries:
             return kind, f"{name}() OVER ({partition}{order})"
         value = self.choose.choice(numbers)
         if roll > 0.9:
-            return "ANY", self._by_value(value, partition)
+            return "ANY", self._by_value(value, partition, scope)
         name = self.choose.choice(["sum", "min", "max", "count", "avg"])
         frame = self.choose.choice(
             [
@@ -238,10 +238,10 @@ class Queries:
         )
         return "ANY", f"{name}({value}) OVER ({partition}{order if roll < 0.8 else ''}{frame if roll < 0.8 else ''})"
 
-    def _by_value(self, value: str, partition: str) -> str:
-        """Functions of rows in the order of the value itself, so that ties do not matter."""
+    def _by_value(self, value: str, partition: str, scope: list[Column]) -> str:
+        """Functions of rows in the order of all columns, so that only equal rows tie."""
         down = self.choose.choice(["", " DESC", " NULLS FIRST"])
-        order = f"{partition}ORDER BY {value}{down}"
+        order = f"{partition}ORDER BY {', '.join([f'{value}{down}', *(each.name for each in scope)])}"
         low, high = self.choose.randint(0, 2), self.choose.randint(0, 2)
         return self.choose.choice(
             [
@@ -253,7 +253,7 @@ class Queries:
                 f"max({value}) OVER ({order} ROWS BETWEEN {low + 1} PRECEDING AND 1 PRECEDING)",
                 f"count({value}) OVER ({order} ROWS BETWEEN {low} FOLLOWING AND {low + high} FOLLOWING)",
                 f"ntile(3) OVER ({order})",
-                f"sum({value}) FILTER (WHERE {value} > 0) OVER ({order} RANGE UNBOUNDED PRECEDING)",
+                f"sum({value}) FILTER (WHERE {value} > 0) OVER ({order})",
             ]
         )
 

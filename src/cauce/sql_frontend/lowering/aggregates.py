@@ -119,7 +119,7 @@ def _count(given: _Given) -> PlanAggregate:
 
 def _count_if(given: _Given) -> PlanAggregate:
     """NULL if the condition is NULL for all rows, as a sum."""
-    return agg.sum(given.value, min_count=1, where=given.where)
+    return agg.sum(given.value, min_count=1, where=given.where, distinct=given.distinct)
 
 
 _AGGREGATES: dict[str, Callable[[_Given], PlanAggregate]] = {
