@@ -14,10 +14,9 @@ from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
 from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record
-from cauce.gateway.jobs.read_model import JobView
+from cauce.gateway.jobs.part_store import PartStore, PartTarget
 from cauce.gateway.jobs.read_model_cache import Views
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
-from cauce.gateway.jobs.uploads import Uploads
 from cauce.gateway.validation.names import fabric_name
 from cauce.job.completion import DumpedNames, Names
 from cauce.job.crashes import Scene
@@ -236,10 +235,10 @@ def receipts_without_a_read_barrier(patch: Patch) -> None:
 def part_acknowledged_before_its_receipt(patch: Patch) -> None:
     """The receipt of a part is only remembered by the gateway that has stored the part."""
 
-    def forgetful(self: Uploads, view: JobView, table: str, part: Part, receipt: Receipt) -> None:
-        view.receipts[table].held[part.seq] = receipt
+    def forgetful(self: PartStore, target: PartTarget, part: Part, receipt: Receipt) -> None:
+        target.receipts.held[part.seq] = receipt
 
-    patch.setattr(Uploads, "_store", forgetful)
+    patch.setattr(PartStore, "_store", forgetful)
 
 
 def tombstone_after_deletion(patch: Patch) -> None:
@@ -255,7 +254,7 @@ def tombstone_after_deletion(patch: Patch) -> None:
 
 def part_stored_without_a_claim(patch: Patch) -> None:
     """A gateway appends a part without announcing it: another one may append another content at the same time."""
-    patch.setattr(Uploads, "_claim", lambda self, view, job, table, seq, digest: None)
+    patch.setattr(PartStore, "_claim", lambda self, target, seq, digest, rules: None)
 
 
 @pytest.mark.slow
