@@ -30,7 +30,7 @@ def kill_while_spilling(process: subprocess.Popen[bytes], work: Path, most: int)
         fresh = set(work.glob("**/scratch/*/*")) - seen
         if fresh and len(seen) < most:
             seen |= set(work.glob("**/scratch/*/*"))
-            for each in family(process.pid):
+            for each in family(process.pid, work):
                 if each.role == WORKER:
                     kill(each.pid)
         time.sleep(0.02)

@@ -102,6 +102,10 @@ RUNS = {
         lambda place: [*at(site, "submit", "books", "--queries", "q1", "--out", "a")(place), "--data", str(place.data)],
         "books: 1 query over",
     ),
+    "upload": Run(
+        lambda place: [*at(site, "upload", "kept")(place), "--data", str(place.data)], "books_data",
+    ),
+    "drop": Run(at(site, "drop", "nothing"), "dataset nothing is not kept here", code=2),
     "jobs": Run(at(site, "jobs"), DONE),
     "status": Run(at(site, "status"), "worker-2"),
     "watch": Run(at(site, "watch", DONE), "q1"),
@@ -130,6 +134,9 @@ RUNS = {
     ),
     "chaos simulate": Run(plain("chaos", "simulate", "--schedules", "2"), "2 schedules with"),
     "chaos doctors": Run(plain("chaos", "doctors", "--schedules", "2"), "2 schedules with"),
+    "chaos broker": Run(
+        lambda place: ["chaos", "broker", "--broker", place.nodes, "--faults", "none", "--seconds", "1"], "none",
+    ),
     "broker start": Run(lambda place: ["broker", "start", "--dir", place.nodes], "already running"),
     "broker status": Run(lambda place: ["broker", "status", "--dir", place.nodes], "amqp://"),
     "broker check": Run(lambda place: ["broker", "check", "--dir", place.nodes], "no wrong settings"),

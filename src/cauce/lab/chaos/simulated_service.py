@@ -63,7 +63,7 @@ class Clock:
 class SimulatedJobs(Jobs):
     """Plans are cached for all simulated gateways: the real gateway plans in a forked process."""
 
-    def _make_plan(self, request: JobRequest) -> Manifest:
+    def _plan(self, request: JobRequest) -> Manifest:
         return _planned(request.dataset, tuple(request.queries or ()))
 
 
