@@ -10,6 +10,7 @@ import pytest
 
 from tests.brokers import require_rabbitmq
 from tests.cli.parsing import commands
+from tests.cli.running import cauce as in_pipes
 from tests.service.running import end_service
 from tests.terminal.conftest import DONE, OPEN, Site
 from tests.terminal.terminal import Terminal, cauce, run_in_terminal
@@ -82,6 +83,12 @@ def of_doctors(place: Place) -> list[str]:
     return ["--dir", "host", "--name", "doctor-1@a", "--doctors", "doctor-1@a=127.0.0.1:0", "--key-file", "key"]
 
 
+def larger(place: Place) -> str:
+    """Data on which a run takes long enough for a fault."""
+    assert in_pipes(place.folder, "generate", "books", "--out", "larger", "--scale", "0.005").code == 0
+    return "larger"
+
+
 RUNS = {
     "run": Run(with_data("run", "books", "--queries", "q1,q3", "--out", "answers"), "books: 2 queries over"),
     "sql": Run(with_data("sql", "SELECT count(*) AS books FROM books_data"), "1 statement over"),
@@ -125,7 +132,7 @@ RUNS = {
     "deploy kubernetes": Run(plain("deploy", "kubernetes", "--out", "made"), "wrote made"),
     # Both take minutes on a busy machine; tests/chaos and tests/cli/lab let them end by themselves.
     "chaos run": Run(
-        with_data("chaos", "run", "books", "--queries", "q1", "--out", "c", "--kill-every", "50ms"),
+        lambda place: ["chaos", "run", "books", "--data", larger(place), "--out", "c", "--kill-every", "50ms"],
         "interrupted", code=130, until="(pid ",
     ),
     "chaos service": Run(

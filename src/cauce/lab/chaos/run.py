@@ -69,8 +69,9 @@ class Chaos:
                 now = time.monotonic()
                 self._resume_due(now)
                 if now >= due and len(self.faults) < self.most:
-                    self._inject(rng, family(process.pid, lease_counts), now - started)
-                    due = now + self.every_s * rng.uniform(0.5, 1.5)
+                    injected = self._inject(rng, family(process.pid, lease_counts), now - started)
+                    # A short run has workers with leases only for a moment.
+                    due = now + self.every_s * rng.uniform(0.5, 1.5) if injected else now
                 if now - started > LONGEST_RUN_S:
                     raise JobFailed(f"the run under faults did not end within {LONGEST_RUN_S:.0f} s")
                 time.sleep(0.005)
@@ -94,7 +95,8 @@ class Chaos:
                 resume(pid)
                 del self._paused[pid]
 
-    def _inject(self, rng: random.Random, processes: list[Seen], at_s: float) -> None:
+    def _inject(self, rng: random.Random, processes: list[Seen], at_s: float) -> bool:
+        """Whether there was a process to kill or to pause."""
         names, weights = zip(*self.weights, strict=True)
         what: str = rng.choices(names, weights)[0]
         workers = [each for each in processes if each.role == WORKER and each.leases]
@@ -102,7 +104,7 @@ class Chaos:
         candidates = [each for each in others.get(what, workers) if each.pid not in self._paused]
         # Before workers hold leases, a fault would only hit the loading of libraries.
         if not candidates or not workers:
-            return
+            return False
         victim = rng.choice(candidates)
         if what == "pause":
             if pause(victim.pid):
@@ -110,6 +112,7 @@ class Chaos:
                 self._record(at_s, "pause", victim)
         elif kill(victim.pid):
             self._record(at_s, "kill", victim)
+        return True
 
     def _record(self, at_s: float, what: str, victim: Seen) -> None:
         self.faults.append(Fault(at_s, what, victim.role, victim.pid, victim.leases))
