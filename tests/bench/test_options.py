@@ -12,9 +12,9 @@ import cauce.cli.main
 from bench.options import parsed
 
 CASES = {
-    "unknown dataset": (["--dataset", "tea"], "no dataset tea to measure; there are books"),
+    "unknown dataset": (["--dataset", "tea"], "unknown dataset tea; expected one of books"),
     "unknown query": (["--dataset", "coffee", "--queries", "q5"], "coffee has no query q5"),
-    "unknown peer": (["--peers", "abacus"], "no peer abacus; there are duckdb"),
+    "unknown peer": (["--peers", "abacus"], "unknown peer abacus; expected one of duckdb"),
     "no rounds": (["--rounds", "0"], "must be 1 or more"),
     "no size": (["--scale", "0"], "must be above 0"),
     "missing folder": (["--data", "nowhere"], "nowhere is not a folder"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.compare import difference, same
+from bench.answer_diff import difference, same
 
 OURS = "title,rating\nOne,4.75\nTwo,1.25\nThree,\n"
 
@@ -48,7 +48,7 @@ def test_a_planted_disagreement_is_reported(theirs: str, told: str, tmp_path: Pa
 
 def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ours.csv").write_text(OURS)
-    assert difference(tmp_path / "ours.csv", tmp_path / "none.csv") == "there is no answer"
+    assert difference(tmp_path / "ours.csv", tmp_path / "none.csv") == "the answer is missing"
 
 
 def test_numbers_are_the_same_up_to_their_last_digits() -> None:
