@@ -96,7 +96,7 @@ def at_work(service: Spread, jobs: list[str]) -> set[str]:
     with closing(open_fabric(service.fabric)) as fabric:
         names = [fabric_name("tester", job) for job in jobs]
         stats = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
-    return {each.life for each in stats for task in each.tasks.values() if task.read.records or task.sent}
+    return {each.worker_id for each in stats for task in each.tasks.values() if task.read.records or task.sent}
 
 
 def everything(fabric: Fabric, job: str, log: Log) -> Iterator[Record]:

@@ -85,7 +85,7 @@ def test_past_events_can_be_listed(browser: Browser, cluster: Running) -> None:
         page = found.open("#/cluster")
         settled(page)
         assert signs(page, "worker-2", "crashed") >= 1
-        expect(page.locator(".happenings")).to_contain_text("worker-2 crashed: ")
+        expect(page.locator(".events")).to_contain_text("worker-2 crashed: ")
         page.get_by_role("button", name="7 days").click()
         expect(page.locator(".lanes")).to_have_attribute("aria-label", re.compile("7 days"))
         assert signs(page, "worker-2", "crashed") >= 1

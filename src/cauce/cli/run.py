@@ -178,7 +178,7 @@ def _answer(
     files: FileOptions, options: RunOptions, pool: WorkerPool, prepare: Prepare, kept_rows: int
 ) -> tuple[Dataset, Folder, Bars]:
     # Imported here, in parallel with the start of the workers.
-    from cauce.runner.run import RunSettings, begun_exactly, run_with_workers
+    from cauce.runner.run import RunSettings, has_exact_run, run_with_workers
     from cauce.runner.sinks import Folder
     from cauce.scan.reject_summary import RejectLimit
 
@@ -200,7 +200,7 @@ def _answer(
         return chosen, sink, bars
 
     exact = replace(settings, guess=False)
-    if begun_exactly(prepared, pool, settings):
+    if has_exact_run(prepared, pool, settings):
         return attempt(exact)
     try:
         return attempt(settings)

@@ -37,7 +37,7 @@ GRACE_S = 3
 CUT_OFF_S = 4.5
 KEEP_ALIVE_S = 65
 BACKLOG = 2048
-DEAD_MS = 90_000
+TCP_USER_TIMEOUT_MS = 90_000
 BEAT_S = 0.1
 _PORT_IN_USE = "end the program that uses the port, or choose another with --port (0: any free one)"
 _BIND_HINTS = {
@@ -77,7 +77,7 @@ class Place:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Drop clients that are gone or have stopped reading. Connections inherit these options.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_MS)
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TCP_USER_TIMEOUT_MS)
         if self.shared:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:

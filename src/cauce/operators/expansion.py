@@ -84,7 +84,7 @@ def expanding_join(
 ) -> Expansion | None:
     """The join in slices; None if its result fits in one slice. `columns` of the left side are built once, before
     their rows are repeated."""
-    if how in ("semi", "anti") or _surely_small(left.height, right, slice_cells):
+    if how in ("semi", "anti") or _certainly_small(left.height, right, slice_cells):
         return None
     rows = left if how == "left" else left.take(right.matching(left))
     built = rows.frame([*columns, *right.on])
@@ -130,7 +130,7 @@ def residual_join(
         yield left.take(chosen, others.clear(len(chosen)) if how == "left" else None)
 
 
-def _surely_small(height: int, right: Build, slice_cells: int) -> bool:
+def _certainly_small(height: int, right: Build, slice_cells: int) -> bool:
     """Cheap upper bound: whether the join of `height` rows fits in one slice or adds no rows."""
     rows = height * right.most
     few = right.unique or (right.most <= _FEW_MATCHES and rows <= _FEW_SLICES * slice_cells)

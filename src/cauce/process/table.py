@@ -76,7 +76,7 @@ def own_rss() -> int:
         return int(file.read().split()[1]) * _PAGE
 
 
-def lives(pid: int, start: int) -> bool:
+def is_running(pid: int, start: int) -> bool:
     found = shown(pid)
     return found is not None and found.start == start
 
@@ -88,7 +88,7 @@ def open_pidfd(pid: int, start: int) -> int | None:
     except (ProcessLookupError, PermissionError):
         return None
     # Checked after the open: the descriptor pins the current owner of the pid, and this verifies its identity.
-    if lives(pid, start):
+    if is_running(pid, start):
         return fd
     os.close(fd)
     return None

@@ -56,8 +56,8 @@ def job_name(prepared: Prepared, settings: RunSettings) -> str:
     return f"run-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
 
-def begun_exactly(prepared: Prepared, pool: WorkerPool, settings: RunSettings) -> bool:
-    """Whether an earlier run here guessed record boundaries wrongly and restarted with exact ones: then resume that."""
+def has_exact_run(prepared: Prepared, pool: WorkerPool, settings: RunSettings) -> bool:
+    """Whether an earlier run here guessed record boundaries wrongly and restarted with exact ones, to be resumed."""
     fabric = open_fabric(pool.fabric, pool.durability)
     try:
         return job_name(prepared, replace(settings, guess=False)) in fabric.jobs()

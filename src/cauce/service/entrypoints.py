@@ -53,7 +53,8 @@ class ServiceConfig(msgspec.Struct, frozen=True):
     attempts: int = SERVICE_ATTEMPTS
     memory: int = 0
     """Of all workers of this host together, in bytes; 0: three quarters of the machine's."""
-    life: str = ""
+    run_id: str = msgspec.field(name="life", default="")
+    """Identifies the start of the service: crashes of workers before it are not counted."""
     boxes: ContainerSettings | None = None
     """Set if workers and gateways run in containers."""
     key_file: str = ""
@@ -131,9 +132,9 @@ def in_container(home: ServiceDir, entry: ProcessEntry) -> int | None:
 
 
 def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
-    boxed = in_container(home, entry)
-    if boxed is not None:
-        return boxed
+    exit_code = in_container(home, entry)
+    if exit_code is not None:
+        return exit_code
     import time
 
     from cauce.datasets.registry import Registry
@@ -154,7 +155,7 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
     given = service_config(cluster)
     keep_memory(given.budget.collected_bytes)
     limits = Limits(
-        lethal_attempts=given.attempts, life=given.life or None, collected_bytes=given.budget.collected_bytes
+        lethal_attempts=given.attempts, run_id=given.run_id or None, collected_bytes=given.budget.collected_bytes
     )
     fabric = open_fabric(cluster.fabric, cluster.durability)
     own = generation_name(entry.name, entry.generation)
@@ -166,9 +167,9 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
 
 
 def gateway_body(home: ServiceDir, entry: ProcessEntry) -> int:
-    boxed = in_container(home, entry)
-    if boxed is not None:
-        return boxed
+    exit_code = in_container(home, entry)
+    if exit_code is not None:
+        return exit_code
     from cauce.doctor.heartbeat.sender import HeartbeatSender
     from cauce.gateway.process import run_gateway
     from cauce.service.broker_notices import log_wrong_settings

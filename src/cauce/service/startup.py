@@ -103,7 +103,7 @@ def configure(home: ServiceDir, given: ServiceConfig, wanted: ServiceSize) -> Cl
     )
     desired = _update_desired_state(cluster, wanted)
     lanes = max(desired.counts.get(("worker", ""), 0), 1)
-    given = msgspec.structs.replace(given, lanes=lanes, life=f"{os.getpid()}-{time.time_ns()}")
+    given = msgspec.structs.replace(given, lanes=lanes, run_id=f"{os.getpid()}-{time.time_ns()}")
     return msgspec.structs.replace(
         cluster,
         doctors={**dict.fromkeys(desired.doctors(), ""), **(before.doctors if before is not None else {})},

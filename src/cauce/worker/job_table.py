@@ -142,7 +142,7 @@ class JobTable:
         if data is None:
             return
         # Checked before planning: where answers are retained for a day, most jobs have ended.
-        log = JobLog(self._fabric, name, self._limits.lethal_attempts, self._limits.life, self._host.witness)
+        log = JobLog(self._fabric, name, self._limits.lethal_attempts, self._limits.run_id, self._host.witness)
         log.read()
         if log.outcome is not None:
             self._over.add(name)

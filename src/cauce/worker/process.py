@@ -50,7 +50,7 @@ _SHOWN_S = 0.05
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Makes the kernel kill this process when its parent exits for any reason (on Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

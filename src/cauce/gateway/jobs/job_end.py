@@ -17,7 +17,7 @@ from cauce.gateway.jobs.idleness import Expiry
 from cauce.gateway.jobs.metrics_snapshot import figures_of
 from cauce.gateway.jobs.planning import asked
 from cauce.gateway.jobs.read_model import JobView
-from cauce.gateway.jobs.read_model_cache import Tell, Views
+from cauce.gateway.jobs.read_model_cache import JobListener, Views
 from cauce.gateway.jobs.statuses import Statuses, read_manifest
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
 from cauce.gateway.jobs.uploads import SharedState
@@ -43,7 +43,7 @@ class JobEnds:
         tombstones: TombstoneStore,
         shared: SharedState,
         clock: Callable[[], float],
-        tell: Tell,
+        notify: JobListener,
     ) -> None:
         self._fabric = fabric
         self._limits = limits
@@ -52,12 +52,12 @@ class JobEnds:
         self._tombstones = tombstones
         self._shared = shared
         self._clock = clock
-        self._tell = tell
+        self._notify = notify
 
     def cancel(self, name: str, data: bytes, before: State) -> JobStatus:
         cause = f"{before}, then removed by its client" if before in ENDED else "cancelled by its client"
-        status = self._statuses.of_stone(self._delete(name, data, "cancelled", cause))
-        self._tell("cancelled", status)
+        status = self._statuses.of_tombstone(self._delete(name, data, "cancelled", cause))
+        self._notify("cancelled", status)
         return status
 
     def record_end(self, name: str) -> None:
@@ -71,11 +71,11 @@ class JobEnds:
         expired: list[str] = []
         problems: list[CauceError] = []
         self._tombstones.sweep(self._shared.idleness.now())
-        stones = self._tombstones.all(self._clock())
+        tombstones = self._tombstones.all(self._clock())
         for name in self._fabric.jobs():
             whose = owner_and_job(name)
             try:
-                if whose in stones:
+                if whose in tombstones:
                     # A gateway crashed before it could delete the job, or the job was created concurrently.
                     self._fabric.delete_job(name)
                 elif whose is not None and self._sweep_readable(name, *whose):
@@ -119,7 +119,7 @@ class JobEnds:
             cause = f"it was {status.state}, and its answers are retained for {self._limits.results_seconds:.0f} s"
         else:
             cause = f"no part was received for {self._limits.receiving_seconds:.0f} s"
-        self._tell("expired", self._statuses.of_stone(self._delete(name, data, "expired", cause)))
+        self._notify("expired", self._statuses.of_tombstone(self._delete(name, data, "expired", cause)))
         return True
 
     def _record_end(self, view: JobView) -> None:
@@ -134,13 +134,13 @@ class JobEnds:
             return
         self._views.refresh(view, consistent=True)
         self._trim(view)
-        self._tell(view.state, self._statuses.of_view(view))
+        self._notify(view.state, self._statuses.of_view(view))
 
     def fail(self, view: JobView, problem: CauceError) -> None:
         if self._append(view, Outcome("failed", str(problem), problem.code, self._clock())):
             self._views.refresh(view, consistent=True)
             self._trim(view)
-            self._tell(view.state, self._statuses.of_view(view))
+            self._notify(view.state, self._statuses.of_view(view))
 
     def _enqueue_again(self, view: JobView) -> None:
         """A job over a kept dataset needs no action of its client after its creation: if the gateway that created it
@@ -187,7 +187,7 @@ class JobEnds:
         owner, job = owner_and_job(name) or ("", name)
         manifest = read_manifest(name, data)
         request = asked(manifest)
-        stone = Tombstone(
+        tombstone = Tombstone(
             job,
             owner,
             manifest.dataset,
@@ -202,10 +202,10 @@ class JobEnds:
             request.sql,
         )
         try:
-            self._tombstones.add(stone)
+            self._tombstones.add(tombstone)
             self._fabric.delete_job(name)
         except FabricFull:
             self._fabric.delete_job(name)
-            self._tombstones.add_later(stone)
+            self._tombstones.add_later(tombstone)
         self._views.forget(name)
-        return self._tombstones.find(owner, job, self._clock()) or stone
+        return self._tombstones.find(owner, job, self._clock()) or tombstone

@@ -23,7 +23,7 @@ from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
 from cauce.gateway.validation.names import fabric_name, no_such_job, owner_and_job
 from cauce.job.manifest import load_manifest
 
-Tell = Callable[[str, JobStatus], None]
+JobListener = Callable[[str, JobStatus], None]
 """Listener for job events: created, completed (all tables), done, failed, cancelled, expired. Called by the gateway
 that appended the record of the event."""
 
@@ -56,8 +56,8 @@ class Views:
         name = fabric_name(owner, job)
         data = self.manifest(name)
         if data is None:
-            stone = self.stone(owner, job)
-            raise JobOver(f"job {job} is {stone.state}: {stone.cause}; its data was deleted")
+            tombstone = self.tombstone(owner, job)
+            raise JobOver(f"job {job} is {tombstone.state}: {tombstone.cause}; its data was deleted")
         view = self.view(name, data)
         if view is None:
             raise JobDamaged(f"job {job} cannot be read: {self._statuses.of_unreadable(owner, job, data).cause}")
@@ -83,11 +83,11 @@ class Views:
             data = self._fabric.manifest(name)
         return data
 
-    def stone(self, owner: str, job: str) -> Tombstone:
-        stone = self._tombstones.find_consistent(owner, job, self._clock())
-        if stone is None:
+    def tombstone(self, owner: str, job: str) -> Tombstone:
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock())
+        if tombstone is None:
             raise no_such_job(job)
-        return stone
+        return tombstone
 
     def view(self, name: str, data: bytes) -> JobView | None:
         """The read model of the job with this manifest; None if the manifest cannot be read."""

@@ -20,7 +20,7 @@ from cauce.gateway.errors import (
 from cauce.gateway.jobs.idleness import Idleness
 from cauce.gateway.jobs.part_store import PartStore, PartTarget, Rules
 from cauce.gateway.jobs.read_model import JobView
-from cauce.gateway.jobs.read_model_cache import Tell, Views
+from cauce.gateway.jobs.read_model_cache import JobListener, Views
 from cauce.gateway.jobs.statuses import Statuses
 from cauce.gateway.jobs.tombstones import Tombstone
 from cauce.gateway.limits import ServiceLimits
@@ -47,7 +47,7 @@ class Uploads:
         statuses: Statuses,
         shared: SharedState,
         clock: Callable[[], float],
-        tell: Tell,
+        notify: JobListener,
     ) -> None:
         self._fabric = fabric
         self._limits = limits
@@ -55,7 +55,7 @@ class Uploads:
         self._statuses = statuses
         self._shared = shared
         self._clock = clock
-        self._tell = tell
+        self._notify = notify
         self._parts = PartStore(fabric, limits, clock)
 
     def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
@@ -140,7 +140,7 @@ class Uploads:
             self._views.open(owner, job)
             raise Unavailable(f"the completion of table {table} was not stored: complete it again", retry_after=1)
         if not view.open_tables:
-            self._tell("completed", self._statuses.of_view(view))
+            self._notify("completed", self._statuses.of_view(view))
         return True
 
     def _check_count(self, receipts: Receipts, table: str, parts: int) -> None:

@@ -63,7 +63,7 @@ class JobContext:
         self.activity = activity or Activity()
         self.limits = limits
         self.job = job
-        self.log = log or JobLog(fabric, job, limits.lethal_attempts, limits.life)
+        self.log = log or JobLog(fabric, job, limits.lethal_attempts, limits.run_id)
         self.topology = topology
         self.buffer = buffer
         self.milestones = 0

@@ -49,7 +49,7 @@ class Task:
         self.context = context
         self.spec = spec
         limits = context.limits
-        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, limits.journal, limits.life)
+        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, limits.journal, limits.run_id)
         edges = context.topology.plan.edges
         self.intakes = {number: context.intake(edges[number], spec.index) for number in spec.stage.receives}
         self.state: JournalState | None = None
