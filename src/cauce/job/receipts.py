@@ -1,9 +1,9 @@
 """The receipts log of a table: the parts that are stored, so that every gateway knows the parts all others accepted.
 
     STARTED seq, digest   a gateway is about to append this part
-    DATA  seq, receipt  the part is in its lane
+    DATA seq, receipt     the part is in its lane
     STARTED count         a gateway is about to complete the table
-    END   count         the table is complete
+    END count             the table is complete
 
 A gateway appends its intent, reads the log again, and only then acts. If two gateways receive different contents for
 one number, or a part and a completion that excludes it, at least one sees the conflict and refuses. So a lane never

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from cauce.sql_frontend.types import BIGINT, BOOLEAN, SqlType
+from cauce.sql_frontend.types import BIGINT, SqlType
 
 if TYPE_CHECKING:
     from cauce.sql_frontend.functions.table import Function
@@ -407,7 +407,3 @@ def outer_of_step(step: Step) -> list[OuterColumn]:
     for child in step.inputs():
         found += outer_of_step(child)
     return found
-
-
-def true_constant() -> Constant:
-    return Constant(BOOLEAN, True)

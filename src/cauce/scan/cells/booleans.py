@@ -11,11 +11,8 @@ import pyarrow as pa
 
 from cauce.scan.arrow import arrow_series
 from cauce.scan.cells.cell_kernel import (
-    AHEAD,
-    BAD,
     BYTES,
     LENGTHS,
-    NULL,
     PARSED,
     STARTS,
     STATES,
@@ -23,10 +20,10 @@ from cauce.scan.cells.cell_kernel import (
     Lengths,
     Starts,
     States,
+    is_empty,
 )
 from cauce.scan.native import VOID, kernel
 from cauce.scan.native.kernel import inline_piece
-from cauce.scan.native.simd import prefetch
 
 WORDS = {"true": True, "false": False, "t": True, "f": False, "yes": True, "no": False, "y": True, "n": False}
 WORDS |= {"1": True, "0": False}
@@ -53,14 +50,10 @@ def _is_word(buf: Any, p: Any, word: Any) -> Any:
 
 @kernel(VOID, BYTES, STARTS, LENGTHS, STATES, STATES)
 def _boolean_kernel(buf: Bytes, start: Starts, length: Lengths, values: States, state: States) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
-        state[i] = BAD
         for word in range(len(_SIZES)):
             if length[i] == _SIZES[word] and _is_word(buf, start[i], word):
                 values[i] = _MEANINGS[word]

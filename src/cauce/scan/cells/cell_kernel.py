@@ -5,6 +5,8 @@ A kernel reads cells in place in the buffer and must never write to its input.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -12,6 +14,8 @@ import pyarrow as pa
 
 from cauce.scan.arrow import arrow_series
 from cauce.scan.native import Array
+from cauce.scan.native.kernel import inline_piece
+from cauce.scan.native.simd import prefetch
 
 NULL, PARSED, BAD, ODD = range(4)
 """States of a cell. ``ODD``: the kernel cannot decide; the slow path of its module does."""
@@ -30,6 +34,14 @@ BYTES = Array("uint8", read=True)
 STARTS = Array("int64", read=True)
 LENGTHS = Array("int32", read=True)
 STATES = Array("uint8")
+
+
+@inline_piece
+def is_empty(buf: Any, start: Any, length: Any, state: Any, i: Any) -> Any:
+    """Whether cell ``i`` is empty. Sets its state to ``NULL``, or to ``BAD`` until it is parsed."""
+    prefetch(buf, start[min(i + AHEAD, len(start) - 1)])
+    state[i] = BAD if length[i] else NULL
+    return length[i] == 0
 
 
 def to_series(

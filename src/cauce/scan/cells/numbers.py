@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cauce.scan.cells.cell_kernel import (
-    AHEAD,
     BAD,
     BYTES,
     LENGTHS,
-    NULL,
     ODD,
     PARSED,
     STARTS,
@@ -26,11 +24,12 @@ from cauce.scan.cells.cell_kernel import (
     Lengths,
     Starts,
     States,
+    is_empty,
 )
 from cauce.scan.cells.kinds import DECIMAL_SCALE
 from cauce.scan.native import BOOL, I8, VOID, Array, kernel
 from cauce.scan.native.kernel import inline_piece
-from cauce.scan.native.simd import prefetch, word_at
+from cauce.scan.native.simd import word_at
 
 MAX_PLACES = 18
 MAX_WHOLE_DIGITS = 17
@@ -160,17 +159,13 @@ def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
 
 @kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, _OUT, STATES)
 def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
         value, digits, decimals = _scan(buf, p, end)
-        state[i] = BAD
         whole = digits == end - p  # without a point
         if digits == 0 or not (whole or pointed):
             continue
@@ -188,18 +183,14 @@ def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, v
 @kernel(VOID, BYTES, STARTS, LENGTHS, I8, _OUT, STATES)
 def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, values: Integers, state: States) -> None:
     most_whole = (_MAX_INT64 + _ONE) // _POWERS[places]
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
         value, digits, decimals = _scan(buf, p, end)
         missing = places - decimals
-        state[i] = BAD
         if digits == 0:
             continue
         if missing >= 0 and digits + missing <= _SAFE_DIGITS:
@@ -213,13 +204,10 @@ def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, value
 
 @kernel(VOID, BYTES, STARTS, LENGTHS, Array("uint64", 2), STATES)
 def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.uint64], state: States) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i, 0] = _ZERO
         values[i, 1] = _ZERO
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
@@ -231,7 +219,6 @@ def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDAr
             missing = DECIMAL_SCALE
             digits = 0 if count > MAX_WHOLE_DIGITS else count + 1
         if digits == 0:
-            state[i] = BAD
             continue
         # value * scale + fraction in 128 bits, by halves. Both factors are below 2^60, so no sum exceeds 2^64.
         scale = _POWERS[missing]
@@ -278,18 +265,16 @@ def _float_kernel(
     values: npt.NDArray[np.float64],
     state: States,
 ) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0.0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
         value, digits, decimals = _scan(buf, p, end)
         if digits == 0:
-            state[i] = ODD if scientific and _mantissa_end(buf, p, end) < end else BAD
+            if scientific and _mantissa_end(buf, p, end) < end:
+                state[i] = ODD
         elif digits <= _SAFE_DIGITS and value <= _EXACT_FLOAT:
             # Both operands are exact, so the division rounds once, to the nearest.
             magnitude = np.float64(value) / _FLOAT_POWERS[decimals]
