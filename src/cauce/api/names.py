@@ -11,7 +11,7 @@ _JOB_ID = re.compile(JOB_ID)
 
 
 def job_id_problem(job: str) -> str | None:
-    """What is wrong with a job id; None if it is valid."""
+    """The problem of an invalid job id; None if it is valid."""
     if _JOB_ID.fullmatch(job):
         return None
     return (

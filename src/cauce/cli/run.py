@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cauce.api.formats import REJECTS
 from cauce.cli.options import FileOptions, QueryOptions, RunOptions
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed, TooManyRejects, UsageError
+from cauce.errors import CorruptRecord, JobFailed, TooManyRejects, UsageError, WrongSplit
 from cauce.fabric.address import parse
 from cauce.fabric.private_namespace import private, remove_private
 from cauce.process.limits import one_thread_each
@@ -204,7 +204,7 @@ def _answer(
         return attempt(exact)
     try:
         return attempt(settings)
-    except CutWrongly:
+    except WrongSplit:
         warn("quotes in the files hide record boundaries; restarting with a scan of the whole files first")
         return attempt(exact)
 

@@ -125,7 +125,7 @@ def send_signal_to_pid(pid: int, number: signal.Signals) -> bool:
 
 
 def reap(pid: int) -> int | None:
-    """The exit code of a child, or its signal as a negative number. None if it still runs or is no child of ours."""
+    """The exit code of a child, or its signal as a negative number. None if it still runs or is not our child."""
     with suppress(ChildProcessError):
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed, MemoryExceeded
+from cauce.errors import CorruptRecord, JobFailed, MemoryExceeded, WrongSplit
 from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.completion import InOrder, Names
@@ -231,7 +231,7 @@ class Collect:
         def take(entry: Record) -> None:
             report = load_report(entry.body)
             if not report.whole:
-                raise CutWrongly(f"part {entry.seq} of table {table.name} does not end at a record boundary")
+                raise WrongSplit(f"part {entry.seq} of table {table.name} does not end at a record boundary")
             self._sink.rejects(table, report.rows, report.frame(self._lines))
             if self._watch is not None:
                 self._watch.scanned(table.name, entry.seq, report.rows)

@@ -52,7 +52,7 @@ class Inferred(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Columns:
-    """What the files of a table have shown so far: texts of CSV cells, types of other columns, and the rows."""
+    """Samples of the files of a table: texts of CSV cells, types of other columns, and the number of rows."""
 
     texts: dict[str, list[pl.Series]] = field(default_factory=dict)
     types: dict[str, list[ColumnType]] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker was started with. `plans` are those of jobs that were planned in this process."""
+    """The arguments of a worker. `plans` are those of jobs that were planned in this process."""
 
     fabric: Fabric
     limits: Limits

@@ -1,7 +1,7 @@
 """Appends to and reads of logs. An append returns only after all confirms or raises; a read never misses our own
 appends.
 
-An unroutable message means that its stream does not exist: not yet, or no longer. Only the registry can tell which, and
+An unroutable message means that its stream does not exist: not yet, or no longer. Only the registry knows which, and
 only then may records be dropped.
 """
 

@@ -417,7 +417,9 @@ class Jobs:
             yield
         except JobGone as problem:
             self._views.open(owner, job)
-            raise Unavailable(f"job {job} was deleted and created again: send this again", retry_after=1) from problem
+            raise Unavailable(
+                f"job {job} was deleted and created again: repeat the request", retry_after=1
+            ) from problem
 
 
 def _ignore(name: str) -> None:

@@ -104,7 +104,7 @@ def usable(dataset: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a client asked for when it created a job: the same id with other values is an error. `sql` is a digest of
+    """The request that created a job: the same id with other values is an error. `sql` is a digest of
     the statements, which determine the queries."""
 
     dataset: str

@@ -64,7 +64,7 @@ class MemorySpill:
 
 
 class FileSpill:
-    """A directory of files, created by the first append. What earlier holders of the same task left there is removed:
+    """A directory of files, created by the first append. Files of earlier holders of the same task are removed:
     one that still runs without its lease fails and is dropped."""
 
     def __init__(self, parent: Path, task: str, on_write: Callable[[int], None] = lambda size: None) -> None:

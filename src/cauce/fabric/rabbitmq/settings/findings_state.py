@@ -50,7 +50,7 @@ def _stream_coordinator(nodes: Sequence[NodeFacts]) -> Finding:
         "on all nodes",
         has,
         lambda found: found or not used,
-        "reset the node without it and let it join again; if most lack it, create the cluster anew",
+        "reset the node without it and let it join again; if most lack it, create a new cluster",
         lambda found: "yes" if found else "no",
     )
 
