@@ -31,7 +31,7 @@ def test_the_same_answer(theirs: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "told"),
+    ("theirs", "message"),
     [
         ("title,rating\nOne,4.75\nTwo,1.2500001\nThree,\n", "Two | 1.2500001, not Two | 1.25"),
         ("title,rating\nOne,4.75\nTvo,1.25\nThree,\n", "not Two | 1.25"),
@@ -42,8 +42,8 @@ def test_the_same_answer(theirs: str, tmp_path: Path) -> None:
     ],
     ids=["a digit", "a letter", "a row too few", "a row twice", "a null", "a column"],
 )
-def test_a_planted_disagreement_is_reported(theirs: str, told: str, tmp_path: Path) -> None:
-    assert told in compared(tmp_path, theirs)
+def test_a_planted_disagreement_is_reported(theirs: str, message: str, tmp_path: Path) -> None:
+    assert message in compared(tmp_path, theirs)
 
 
 def test_a_missing_answer_is_reported(tmp_path: Path) -> None:

@@ -830,12 +830,12 @@ def workers_until_the_end(cluster: Cluster, job: str, limits: Limits | None = No
 def test_a_fold_that_kills_its_worker_while_it_reads_input_fails_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
+    def crash(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
         raise Killed
 
     cluster = Cluster()
     cluster.add("job", shop(tmp_path / "job", 5))
-    monkeypatch.setattr(Collected, "add", die)
+    monkeypatch.setattr(Collected, "add", crash)
     # The lanes make progress in between; crashes of a fold count nevertheless.
     assert workers_until_the_end(cluster, "job", Limits(read_bytes=1)) <= 6
     assert "has killed its worker" in ending(cluster.store, "job").cause
@@ -847,7 +847,7 @@ def test_a_lane_that_kills_its_worker_while_it_reads_a_broadcast_side_fails_its_
 ) -> None:
     plain = Collected.add
 
-    def die(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
+    def crash(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
         if collected.edge.spread == "broadcast":
             raise Killed
         plain(collected, name, frame, weight)
@@ -856,7 +856,7 @@ def test_a_lane_that_kills_its_worker_while_it_reads_a_broadcast_side_fails_its_
     (tmp_path / "kinds.csv").write_text("kind,name\ntea,Tea\n")
     cluster = Cluster()
     cluster.add("job", prepare(joined_dataset(), tmp_path))
-    monkeypatch.setattr(Collected, "add", die)
+    monkeypatch.setattr(Collected, "add", crash)
     assert workers_until_the_end(cluster, "job", Limits(read_bytes=1)) <= 2 * PROVEN
     assert "lane" in ending(cluster.store, "job").cause
 
@@ -878,7 +878,7 @@ def joined_dataset() -> Dataset:
 def test_a_fold_that_kills_its_worker_while_it_restores_a_snapshot_fails_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(intake: Intake, data: bytes) -> None:
+    def crash(intake: Intake, data: bytes) -> None:
         raise Killed
 
     cluster, limits = Cluster(), Limits(read_bytes=1, snapshot_bytes=1)
@@ -892,7 +892,7 @@ def test_a_fold_that_kills_its_worker_while_it_restores_a_snapshot_fails_its_job
         while not snapshots:
             worker.step()
     cluster.store.release(fabric)
-    monkeypatch.setattr(Intake, "restore", die)
+    monkeypatch.setattr(Intake, "restore", crash)
     assert workers_until_the_end(cluster, "job", limits) <= 2 * PROVEN
     assert "partition" in ending(cluster.store, "job").cause
 
@@ -900,7 +900,7 @@ def test_a_fold_that_kills_its_worker_while_it_restores_a_snapshot_fails_its_job
 def test_partitions_that_each_kill_their_worker_fail_their_job_after_three_crashes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(task: FoldTask, past: object) -> Step:
+    def crash(task: FoldTask, past: object) -> Step:
         task.began(0, str(task.spec))
         raise Killed
 
@@ -910,19 +910,19 @@ def test_partitions_that_each_kill_their_worker_fail_their_job_after_three_crash
     prepared = prepare(shop_dataset(), folder, partitions=8)
     cluster = Cluster()
     cluster.add("job", prepared)
-    monkeypatch.setattr(FoldTask, "work", die)
+    monkeypatch.setattr(FoldTask, "work", crash)
     assert workers_until_the_end(cluster, "job") == 3
     assert "job job is quarantined" in ending(cluster.store, "job").cause
 
 
 def test_a_worker_backs_off_from_a_job_that_has_crashed_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(task: FoldTask, past: object) -> Step:
+    def crash(task: FoldTask, past: object) -> Step:
         task.began(0, str(task.spec))
         raise Killed
 
     cluster, clock = Cluster(), Ticking()
     cluster.add("job", shop(tmp_path / "job", 4))
-    monkeypatch.setattr(FoldTask, "work", die)
+    monkeypatch.setattr(FoldTask, "work", crash)
     for _ in range(2):
         fabric = MemoryFabric(cluster.store)
         worker = Worker(fabric, plans=cluster.plans, host=Host(clock=clock))
@@ -976,13 +976,13 @@ def test_a_crash_is_not_attributed_to_a_job_that_is_only_held(tmp_path: Path, mo
     cluster.add("fatal", shop(tmp_path / "fatal", 5))
     scan = SourceTask._process
 
-    def die(task: SourceTask, part: Part, past: JournalState, position: Position) -> None:
+    def crash(task: SourceTask, part: Part, past: JournalState, position: Position) -> None:
         if task.context.job == "fatal":
             task.began(part.seq, "part")
             raise Killed
         scan(task, part, past, position)
 
-    monkeypatch.setattr(SourceTask, "_process", die)
+    monkeypatch.setattr(SourceTask, "_process", crash)
     workers_until_the_end(cluster, "fatal", Limits(read_bytes=1))
     assert ending(cluster.store, "fatal").state == "failed"
     records = MemoryFabric(cluster.store).read("held", JOB_LOG, START, 1 << 20).records
