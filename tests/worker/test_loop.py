@@ -411,7 +411,7 @@ def test_a_long_step_lets_tasks_of_other_owners_run(tmp_path: Path) -> None:
     def long_work(task: SourceTask) -> None:
         for _ in range(100):
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
         done_within.append(cluster.done("small"))
 
     interrupt_first(worker, "large", long_work)
@@ -437,7 +437,7 @@ def test_a_crash_after_a_suspension_is_attributed_to_the_resumed_task(tmp_path: 
         look()
         while not cluster.done("small"):
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
         look()
 
     interrupt_first(worker, "large", long_work)
@@ -477,7 +477,7 @@ def test_only_the_job_that_takes_the_memory_is_quarantined(
         since = 0
         for _ in range(10):
             clock.now += SLICE_S
-            workers[-1].let_others_run()
+            workers[-1].yield_to_others()
             since += bool(taken)
             if since == slices[job]:
                 raise Killed
@@ -525,7 +525,7 @@ def test_a_start_records_whether_steps_of_others_are_suspended(tmp_path: Path) -
         task.began(0, "a part")
         look(task.context.job)
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
         look(task.context.job)
 
     for owner in ("one", "other"):
@@ -553,7 +553,7 @@ def test_a_crash_is_not_counted_for_a_suspended_step_unless_memory_is_the_cause(
             raise Killed
         running.append(task.context.job)
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
 
     for owner in ("one", "other"):
         interrupt_first(worker, owner, long_work)
@@ -586,7 +586,7 @@ def test_no_task_of_an_owner_with_a_suspended_step_runs(tmp_path: Path) -> None:
     def long_work(task: SourceTask) -> None:
         before = worker.steps
         clock.now += 10 * SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
         steps.append(worker.steps - before)
 
     interrupt_first(worker, "first", long_work)
@@ -607,7 +607,7 @@ def test_long_steps_of_two_owners_take_turns(tmp_path: Path) -> None:
         for _ in range(10):
             slices.append(task.context.job)
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
 
     for owner in ("one", "other"):
         interrupt_first(worker, owner, long_work)
@@ -644,7 +644,7 @@ def suspended_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exc
 
     def long_work(task: SourceTask) -> None:
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
 
     def fail(task: Task) -> None:
         raise problem
@@ -664,7 +664,7 @@ def test_a_worker_that_ends_completes_its_suspended_steps(tmp_path: Path) -> Non
         for number in range(10):
             slices.append(number)
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
 
     interrupt_first(worker, "large", long_work)
     while not slices:
@@ -686,7 +686,7 @@ def test_a_worker_that_ends_completes_steps_that_would_wait_to_be_alone(tmp_path
     def long_work(task: SourceTask) -> None:
         started.append(task.context.job)
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
         task.is_suspect = True
         task.began(0, "a part")
         returned.append(task.context.job)

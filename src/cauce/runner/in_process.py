@@ -69,7 +69,7 @@ class LocalRun:
             uploading = uploading and self._upload.step()
             worked = self._worker.step()
             if not self._collect.step() and not worked and not uploading and not self._collect.complete:
-                raise JobFailed(f"the run makes no progress: {self._collect.waits_for()}")
+                raise JobFailed(f"the run makes no progress: {self._collect.missing_input()}")
 
 
 def _scratch(fabric: Fabric) -> Path:

@@ -167,6 +167,6 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
             continue
         if time.monotonic() - moved_at > STILL_S:
             check()
-            watch.still(collect.waits_for())
+            watch.still(collect.missing_input())
             moved_at = time.monotonic()
         time.sleep(PAUSE_S)

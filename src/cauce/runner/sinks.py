@@ -45,7 +45,7 @@ class Silent:
     def event(self, event: Event, restarts: int) -> None:
         pass
 
-    def still(self, waits_for: str) -> None:
+    def still(self, missing_input: str) -> None:
         pass
 
 
@@ -81,7 +81,7 @@ def prepare(
         files[spec.name] = dataset.find_files(data, spec)
         for file in files[spec.name]:
             check_columns(file, spec, plan.used_columns(spec.name))
-    return Prepared(name_of(dataset), dataset.settle(parameters), plan, files)
+    return Prepared(name_of(dataset), dataset.parameter_values(parameters), plan, files)
 
 
 class Rejects:

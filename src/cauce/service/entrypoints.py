@@ -121,8 +121,8 @@ def load_all() -> None:
     make_ready()
 
 
-def bodies() -> dict[Role, MainFunction]:
-    return {"worker": worker_body, "gateway": gateway_body, "doctor": doctor_body}
+def main_functions() -> dict[Role, MainFunction]:
+    return {"worker": worker_main, "gateway": gateway_main, "doctor": doctor_main}
 
 
 def in_container(home: ServiceDir, entry: ProcessEntry) -> int | None:
@@ -131,7 +131,7 @@ def in_container(home: ServiceDir, entry: ProcessEntry) -> int | None:
     return run_in_container(home, entry, boxes) if boxes is not None and IN_CONTAINER not in os.environ else None
 
 
-def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
+def worker_main(home: ServiceDir, entry: ProcessEntry) -> int:
     exit_code = in_container(home, entry)
     if exit_code is not None:
         return exit_code
@@ -166,7 +166,7 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
     return work(fabric, name, limits, HeartbeatSender(home, entry), datasets=Registry(given.datasets), witness=witness)
 
 
-def gateway_body(home: ServiceDir, entry: ProcessEntry) -> int:
+def gateway_main(home: ServiceDir, entry: ProcessEntry) -> int:
     exit_code = in_container(home, entry)
     if exit_code is not None:
         return exit_code
@@ -182,7 +182,7 @@ def gateway_body(home: ServiceDir, entry: ProcessEntry) -> int:
     return run_gateway(given.settings(home.folder), place, place.bind(), lambda _: None, HeartbeatSender(home, entry))
 
 
-def doctor_body(
+def doctor_main(
     home: ServiceDir,
     entry: ProcessEntry,
     bound: socket.socket | None = None,
@@ -210,7 +210,7 @@ def doctor_body(
         if role == "gateway":
             forget_process(pid)
 
-    code = Doctor(home, entry, bodies(), bound, log, on_exit).run()
+    code = Doctor(home, entry, main_functions(), bound, log, on_exit).run()
     if reserved is not None:
         reserved.close()
     sys.stderr.flush()

@@ -93,7 +93,7 @@ class JobTable:
     def find(self) -> None:
         """Finds new, ended and deleted jobs, except those of owners with a suspended step."""
         existing = dict.fromkeys(self._fabric.jobs())
-        for deleted in [name for name in self.touchable() if name not in existing]:
+        for deleted in [name for name in self.unsuspended() if name not in existing]:
             self._end_stats(deleted)
             del self.jobs[deleted]
         self._over.intersection_update(existing)
@@ -104,12 +104,12 @@ class JobTable:
             if name not in self.jobs and self._may_open(name):
                 with self.confined(name):
                     self._open(name)
-        for name, job in self.touchable().items():
+        for name, job in self.unsuspended().items():
             if not job.over:
                 with self.confined(name):
                     self._read_log(name, job)
 
-    def touchable(self) -> dict[str, OpenJob]:
+    def unsuspended(self) -> dict[str, OpenJob]:
         """The jobs of all owners without a suspended step."""
         return {name: job for name, job in self.jobs.items() if job.manifest.owner not in self._suspended}
 

@@ -153,7 +153,7 @@ class _Heartbeat:
     def tick(self) -> None:
         self._ticks += 1
         self.beat_if_due()
-        self._worker.let_others_run()
+        self._worker.yield_to_others()
 
     def beat_if_due(self) -> None:
         if self._sender is not None and self._sender.due(self._worker.taken):

@@ -95,7 +95,7 @@ class _Timed:
     def holds(self, task: Task) -> bool:
         return self._task() is task
 
-    def look(self) -> None:
+    def read_counts(self) -> None:
         """Reads the counts that only the task object has."""
         task = self._task()
         if task is not None:
@@ -103,7 +103,7 @@ class _Timed:
             self._counts = (_made(task), taken)
 
     def numbers(self) -> TaskNumbers:
-        self.look()
+        self.read_counts()
         busy_s, waiting_s = round(self.busy_s, 4), round(self.waiting_s, 4)
         return TaskNumbers(busy_s, waiting_s, self._work.read, dict(self._work.sent), *self._counts, self.finished)
 
@@ -151,7 +151,7 @@ class Stats:
             self._trace(self._traces, job, task, now - started, task.done.read.rows - read.rows)
         if outcome is Step.FINISHED:
             timed.finished = True
-            timed.look()
+            timed.read_counts()
         return outcome
 
     def _trace(self, traces: Traces, job: str, task: Task, took_s: float, rows: int) -> None:

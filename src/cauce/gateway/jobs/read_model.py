@@ -27,7 +27,7 @@ from cauce.job.outcome import Outcome, Outcomes
 from cauce.job.part_codec import load_report
 from cauce.job.receipts import FixedReceipts, Receipts
 from cauce.job.topology import JOB_LOG, Topology
-from cauce.runner.local_client import waits_for
+from cauce.runner.local_client import missing_input
 from cauce.scan.tables import TableSpec
 from cauce.worker.stats import STATS_LOG
 
@@ -336,8 +336,8 @@ class JobView:
         own = (*self.reports.values(), *self.answers.values())
         return [JOB_LOG, STATS_LOG, *self._receipt_logs, *(each.log for each in own)]
 
-    def waits_for(self) -> str:
-        return waits_for(self.topology, self.names)
+    def missing_input(self) -> str:
+        return missing_input(self.topology, self.names)
 
     def _sides_of(self, table: str) -> frozenset[str]:
         if table not in self._sides:

@@ -32,7 +32,7 @@ class MemoryAccount:
         """Bytes that were written to temporary files."""
         self.peak = 0
 
-    def book(self, holder: Holder, size: int) -> None:
+    def set_held(self, holder: Holder, size: int) -> None:
         """Sets the bytes that a task holds. Parks tasks, possibly this one, until the rest is within the limit."""
         self._held[holder] = size
         self.peak = max(self.peak, self.held)
@@ -44,7 +44,7 @@ class MemoryAccount:
             self.parked += 1
             largest.park()
 
-    def book_broadcast(self, holder: object, size: int) -> None:
+    def set_broadcast(self, holder: object, size: int) -> None:
         """Sets the bytes of a broadcast input, which all tasks of its job share."""
         self._broadcast[holder] = size
         self.peak = max(self.peak, self.held)

@@ -102,7 +102,7 @@ class JobContext:
                 before(sum(len(each.body) for each in records))
             intake.add(records)
             if intake.edge.spread == "broadcast":
-                self.budget.account.book_broadcast(intake, intake.held_bytes)
+                self.budget.account.set_broadcast(intake, intake.held_bytes)
 
         return intake.reader.read(self.fabric, self.job, process)
 
