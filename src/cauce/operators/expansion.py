@@ -113,7 +113,7 @@ def residual_join(
     cells: int,
 ) -> Iterator[Late]:
     """Joins rows with those of the right side, given in one or several blocks, that have equal keys and satisfy
-    predicates on both sides, in slices of at most so many cells. Rows of the left side without a match come last."""
+    predicates on both sides, in slices of at most `cells` cells. Rows of the left side without a match come last."""
     numbered = left.beside(pl.DataFrame({LEFT_ROW: np.arange(left.height, dtype=np.int64)}))
     found = np.zeros(left.height, dtype=np.bool_)
     others = pl.DataFrame()

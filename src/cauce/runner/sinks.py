@@ -214,25 +214,6 @@ def _writing(out: Path) -> Iterator[None]:
         ) from problem
 
 
-def run_to_folder(
-    prepared: Prepared,
-    out: Path,
-    form: Format = "csv",
-    *,
-    keep_rows: int = 0,
-    settings: Settings | None = None,
-    watch: Watch | None = None,
-) -> Folder:
-    sink = Folder(prepared.plan, out, form, keep_rows)
-    try:
-        LocalRun(prepared.plan, prepared.files, sink, watch or Silent(), settings).run()
-    except BaseException:
-        sink.abandon()
-        raise
-    sink.finish()
-    return sink
-
-
 class Memory:
     """A sink that keeps everything in memory."""
 

@@ -35,7 +35,7 @@ class Sample:
 
 
 def file_budget(files: int) -> int:
-    """The bytes to sample of each of so many files."""
+    """The bytes to sample of each of `files` files."""
     return max(TABLE_BYTES // max(files, 1), LEAST_FILE_BYTES)
 
 

@@ -5,7 +5,8 @@ A kernel reads cells in place in the buffer and must never write to its input.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,13 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.scan.arrow import arrow_series
-from cauce.scan.native import Array
+from cauce.scan.native import VOID, Array, kernel
 from cauce.scan.native.kernel import inline_piece
 from cauce.scan.native.simd import prefetch
+from cauce.scan.native.types import Type
+
+F = TypeVar("F", bound=Callable[..., Any])
+Value = TypeVar("Value", bound=np.generic)
 
 NULL, PARSED, BAD, ODD = range(4)
 """States of a cell. ``ODD``: the kernel cannot decide; the slow path of its module does."""
@@ -34,6 +39,20 @@ BYTES = Array("uint8", read=True)
 STARTS = Array("int64", read=True)
 LENGTHS = Array("int32", read=True)
 STATES = Array("uint8")
+
+
+def cell_kernel(*more: Type) -> Callable[[F], F]:
+    """Declares a kernel over the cells of a column: buffer, starts, lengths, ``more``, and the state of each cell."""
+    return kernel(VOID, BYTES, STARTS, LENGTHS, *more, STATES)
+
+
+def parse_cells(
+    parse: Callable[..., None], dtype: type[Value], buf: Bytes, start: Starts, length: Lengths, *options: Any
+) -> tuple[npt.NDArray[Value], States]:
+    """Runs a kernel whose last arguments are the options, a value for each cell and its state."""
+    values, state = np.empty(len(start), dtype), np.empty(len(start), np.uint8)
+    parse(buf, start, length, *options, values, state)
+    return values, state
 
 
 @inline_piece

@@ -241,7 +241,7 @@ def _moments_of(kind: ZonedTimestamp, series: pl.Series) -> Parsed:
 
 
 def _widens(dtype: pl.DataType, places: int) -> bool:
-    """Whether every value of a decimal type is one of a decimal kind with so many decimals."""
+    """Whether every value of a decimal type is one of a decimal kind with that many decimals."""
     if not isinstance(dtype, pl.Decimal):
         return False
     whole = numbers.MAX_WHOLE_DIGITS if places == DECIMAL_SCALE else numbers.MAX_PLACES - places

@@ -7,19 +7,17 @@ from typing import Any
 import numpy as np
 
 from cauce.scan.cells.cell_kernel import (
-    BYTES,
-    LENGTHS,
     PARSED,
-    STARTS,
-    STATES,
     Bytes,
     Integers,
     Lengths,
     Starts,
     States,
+    cell_kernel,
     is_empty,
+    parse_cells,
 )
-from cauce.scan.native import VOID, Array, kernel
+from cauce.scan.native import Array
 from cauce.scan.native.kernel import inline_piece
 
 _SAFE_DIGITS = 19  # any 19 digits fit in 64 unsigned bits
@@ -68,7 +66,7 @@ def _minutes(buf: Any, p: Any, end: Any) -> Any:
     return minutes if q == end and (q > first or has_days) else np.int64(-1)
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int64"), STATES)
+@cell_kernel(Array("int64"))
 def _duration_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, state: States) -> None:
     for i in range(len(start)):
         values[i] = 0
@@ -82,6 +80,4 @@ def _duration_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integer
 
 def durations(buf: Bytes, start: Starts, length: Lengths) -> tuple[Integers, States]:
     """``P[nD][T[nH][nM]]`` with at least one number, as whole minutes."""
-    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-    _duration_kernel(buf, start, length, values, state)
-    return values, state
+    return parse_cells(_duration_kernel, np.int64, buf, start, length)

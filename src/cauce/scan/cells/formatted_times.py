@@ -8,16 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cauce.scan.cells.cell_kernel import (
-    BYTES,
-    LENGTHS,
     PARSED,
-    STARTS,
     STATES,
     Bytes,
     Integers,
     Lengths,
     Starts,
     States,
+    cell_kernel,
     is_empty,
 )
 from cauce.scan.cells.time_fields import (
@@ -50,7 +48,7 @@ from cauce.scan.cells.time_formats import (
     SHORT_YEAR,
     YEAR,
 )
-from cauce.scan.native import VOID, Array, kernel
+from cauce.scan.native import Array
 from cauce.scan.native.kernel import inline_piece
 
 _DIGIT_ZERO, _A, _P, _M, _LOWER = ord("0"), ord("a"), ord("p"), ord("m"), 32
@@ -135,7 +133,7 @@ def _moment_of(fields: Any) -> Any:
     return seconds * SECOND_US + fields[FRACTION], exists
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int32", 2, read=True), Array("int64"), Array("int64"), STATES, STATES)
+@cell_kernel(Array("int32", 2, read=True), Array("int64"), Array("int64"), STATES)
 def format_kernel(
     buf: Bytes,
     start: Starts,

@@ -13,21 +13,19 @@ import numpy.typing as npt
 
 from cauce.scan.cells.cell_kernel import (
     BAD,
-    BYTES,
-    LENGTHS,
     ODD,
     PARSED,
-    STARTS,
-    STATES,
     Bytes,
     Integers,
     Lengths,
     Starts,
     States,
+    cell_kernel,
     is_empty,
+    parse_cells,
 )
 from cauce.scan.cells.kinds import DECIMAL_SCALE
-from cauce.scan.native import BOOL, I8, VOID, Array, kernel
+from cauce.scan.native import BOOL, I8, Array
 from cauce.scan.native.kernel import inline_piece
 from cauce.scan.native.simd import word_at
 
@@ -157,7 +155,7 @@ def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
     return PARSED
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, _OUT, STATES)
+@cell_kernel(BOOL, _OUT)
 def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
     for i in range(len(start)):
         values[i] = 0
@@ -180,7 +178,7 @@ def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, v
             state[i] = _within(value, negative, values, i)
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, I8, _OUT, STATES)
+@cell_kernel(I8, _OUT)
 def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, values: Integers, state: States) -> None:
     most_whole = (_MAX_INT64 + _ONE) // _POWERS[places]
     for i in range(len(start)):
@@ -202,7 +200,7 @@ def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, value
             state[i] = _within(whole * _POWERS[places] + fraction, negative, values, i)
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("uint64", 2), STATES)
+@cell_kernel(Array("uint64", 2))
 def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.uint64], state: States) -> None:
     for i in range(len(start)):
         values[i, 0] = _ZERO
@@ -256,7 +254,7 @@ def _mantissa_end(buf: Any, p: Any, end: Any) -> Any:
     return last if stop == end and stop > first else end
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, Array("float64"), STATES)
+@cell_kernel(BOOL, Array("float64"))
 def _float_kernel(
     buf: Bytes,
     start: Starts,
@@ -286,18 +284,14 @@ def _float_kernel(
 
 def integers(buf: Bytes, start: Starts, length: Lengths, *, pointed: bool = False) -> tuple[Integers, States]:
     """``[+-]?[0-9]+`` within 64 bits; with ``pointed`` also a point and zeros, as in ``17272.0``."""
-    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-    _integer_kernel(buf, start, length, pointed, values, state)
-    return values, state
+    return parse_cells(_integer_kernel, np.int64, buf, start, length, pointed)
 
 
 def fixed(buf: Bytes, start: Starts, length: Lengths, places: int) -> tuple[Integers, States]:
     """Numbers in units of ``10^-places``; one that would need rounding or exceeds 64 bits is bad."""
     if not 0 <= places <= MAX_PLACES:
         raise ValueError(f"a fixed number has 0 to {MAX_PLACES} decimals, not {places}")
-    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-    _fixed_kernel(buf, start, length, places, values, state)
-    return values, state
+    return parse_cells(_fixed_kernel, np.int64, buf, start, length, places)
 
 
 def decimals(buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[np.uint64], States]:
@@ -317,8 +311,7 @@ def floats(
 ) -> tuple[npt.NDArray[np.float64], States]:
     """The float64 nearest to each number, equal to Python's ``float``; one out of range is bad. With ``scientific``,
     numbers may have exponents, and the words for infinity and not-a-number are values."""
-    values, state = np.empty(len(start), np.float64), np.empty(len(start), np.uint8)
-    _float_kernel(buf, start, length, scientific, values, state)
+    values, state = parse_cells(_float_kernel, np.float64, buf, start, length, scientific)
     odd = np.flatnonzero(state == ODD)
     if len(odd):
         # NumPy converts bytes as Python's `float` does, but needs the room of the longest cell for each. The kernel has

@@ -13,17 +13,16 @@ import numpy.typing as npt
 
 from cauce.scan.cells.cell_kernel import (
     BAD,
-    BYTES,
-    LENGTHS,
     PARSED,
-    STARTS,
     STATES,
     Bytes,
     Integers,
     Lengths,
     Starts,
     States,
+    cell_kernel,
     is_empty,
+    parse_cells,
 )
 from cauce.scan.cells.formatted_times import format_kernel
 from cauce.scan.cells.time_fields import (
@@ -43,7 +42,7 @@ from cauce.scan.cells.time_fields import (
     utc_offset,
 )
 from cauce.scan.cells.time_formats import FIELDS, TimeFormat
-from cauce.scan.native import VOID, Array, kernel
+from cauce.scan.native import Array
 from cauce.scan.native.kernel import inline_piece
 
 SECONDS_FORMAT = "%Y-%m-%d %H:%M:%S"
@@ -55,7 +54,7 @@ _T, _LOWER = ord("T"), 32
 _SPACE, _COLON, _POINT, _COMMA = ord(" "), ord(":"), ord("."), ord(",")
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int32"), STATES)
+@cell_kernel(Array("int32"))
 def _date_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.int32], state: States) -> None:
     for i in range(len(start)):
         values[i] = 0
@@ -68,7 +67,7 @@ def _date_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray
                 state[i] = PARSED
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int64"), STATES)
+@cell_kernel(Array("int64"))
 def _timestamp_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, state: States) -> None:
     for i in range(len(start)):
         values[i] = 0
@@ -107,7 +106,7 @@ def _iso_clock(buf: Any, p: Any, end: Any) -> Any:
     return (hour * HOUR_S + minute * MINUTE_S + second) * SECOND_US + micros, p
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int64"), STATES, STATES)
+@cell_kernel(Array("int64"), STATES)
 def _iso_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, offset: States, state: States) -> None:
     """ISO 8601 times, converted to UTC if they have an offset, else unchanged; ``offset`` is set accordingly."""
     for i in range(len(start)):
@@ -138,7 +137,7 @@ def _iso_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, of
             state[i] = PARSED
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("int64"), STATES)
+@cell_kernel(Array("int64"))
 def _clock_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, state: States) -> None:
     for i in range(len(start)):
         values[i] = 0
@@ -154,9 +153,7 @@ def _clock_kernel(buf: Bytes, start: Starts, length: Lengths, values: Integers, 
 
 def clocks(buf: Bytes, start: Starts, length: Lengths) -> tuple[Integers, States]:
     """``HH:MM[:SS[.f]]`` as nanoseconds since midnight, in whole microseconds."""
-    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-    _clock_kernel(buf, start, length, values, state)
-    return values, state
+    return parse_cells(_clock_kernel, np.int64, buf, start, length)
 
 
 def dates(
@@ -166,17 +163,13 @@ def dates(
     if form is not None:
         moments, _, state = _moments(buf, start, length, form)
         return (moments // (DAY_S * SECOND_US)).astype(np.int32), state
-    values, state = np.empty(len(start), np.int32), np.empty(len(start), np.uint8)
-    _date_kernel(buf, start, length, values, state)
-    return values, state
+    return parse_cells(_date_kernel, np.int32, buf, start, length)
 
 
 def timestamps(buf: Bytes, start: Starts, length: Lengths, form: TimeFormat | None = None) -> tuple[Integers, States]:
     """Times without an offset as microseconds since 1970-01-01; no leap seconds, no hour 24."""
     if form is not None and form.text == SECONDS_FORMAT:
-        values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-        _timestamp_kernel(buf, start, length, values, state)
-        return values, state
+        return parse_cells(_timestamp_kernel, np.int64, buf, start, length)
     values, offset, state = _moments(buf, start, length, form)
     state[offset == HAS_OFFSET] = BAD
     return values, state

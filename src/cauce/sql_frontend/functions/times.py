@@ -305,6 +305,6 @@ for _name in (
         "BIGINT",
         INTERVAL,
         _interval_of(_name),
-        f"An interval of so many {_name}s.",
+        f"An interval of n {_name}s.",
         f"DATE '2024-01-31' + to_{_name}s(2)",
     )

@@ -48,7 +48,7 @@ class NotVisible(Exception):
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The output of all ranges up to `path` is in the logs: so many records of each edge and partition."""
+    """The output of all ranges up to `path` is in the logs; `sent` counts its records by edge and partition."""
 
     path: list[int]
     sent: Counts
