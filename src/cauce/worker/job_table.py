@@ -27,7 +27,6 @@ from cauce.job.manifest import Manifest, load_manifest
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG, TaskSpec, Topology
 from cauce.plan.physical import Plan
-from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.memory.spill import MemorySpill, Spill
 from cauce.worker.open_job import HeldTask, OpenJob
 from cauce.worker.set_aside import SetAside, is_transient
@@ -54,7 +53,7 @@ class Host:
     witness: Witness | None = None
     on_set_aside: Callable[[SetAside], None] = lambda aside: None
     clock: Callable[[], float] | None = None
-    spill: Callable[[str, TaskSpec, MemoryAccount], Spill] = lambda job, spec, account: MemorySpill()
+    spill: Callable[[str, TaskSpec], Spill] = lambda job, spec: MemorySpill()
     """Makes the temporary files of a task of a job."""
 
 

@@ -80,10 +80,8 @@ class Worker:
         """Owners whose tasks found work in this round."""
 
     def _make_context(self, manifest: Manifest, topology: Topology, log: JobLog) -> JobContext:
-        job, shares, account = manifest.job, manifest.memory, self.account
-        budget = Budget(
-            shares.fold_bytes, shares.whole_bytes, account, lambda spec: self._host.spill(job, spec, account)
-        )
+        job, shares = manifest.job, manifest.memory
+        budget = Budget(shares.fold_bytes, shares.whole_bytes, self.account, lambda spec: self._host.spill(job, spec))
         return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity, budget)
 
     @property

@@ -30,7 +30,6 @@ from cauce.worker.crash_causes import HostWitness
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
 from cauce.worker.job_table import Host
 from cauce.worker.loop import Worker
-from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.memory.spill import FileSpill, spill_folder
 from cauce.worker.set_aside import SetAside
 from cauce.worker.stats import Stats
@@ -109,8 +108,8 @@ def work(
     stats = Stats(fabric, traces=traces) if with_stats else None
     log_set_aside = _SetAsideLog(name, as_json=heartbeat_sender is not None)
 
-    def spill(job: str, spec: TaskSpec, account: MemoryAccount) -> FileSpill:
-        return FileSpill(spill_folder(fabric.scratch(job), job), spec.name, account.spilled)
+    def spill(job: str, spec: TaskSpec) -> FileSpill:
+        return FileSpill(spill_folder(fabric.scratch(job), job), spec.name)
 
     host = Host(datasets or Registry(), witness or HostWitness(), log_set_aside, time.monotonic, spill)
     worker = Worker(fabric, limits, None, stats, host)

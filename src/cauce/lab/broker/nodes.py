@@ -46,10 +46,6 @@ class Nodes:
                 return node
         raise UsageError(f"node {name} does not exist in {self.place.folder}; expected one of {', '.join(self.names)}")
 
-    def address_of(self, name: str) -> str:
-        """The address of one node alone."""
-        return self.layout.address(self.node(name))
-
     def pid(self, name: str) -> int | None:
         """The process of a node, if it runs."""
         return running(self.place.pid(self.node(name)), self.layout.mark)
