@@ -31,7 +31,7 @@ Generate = Callable[[Path, int], None]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`rows` is the size of the whole issue; `--scale` divides it."""
+    """`rows` is the full size; `--scale` divides it."""
 
     name: str
     rows: int
