@@ -82,7 +82,11 @@ class Worker:
     def _make_context(self, manifest: Manifest, topology: Topology, log: JobLog) -> JobContext:
         job, shares, account = manifest.job, manifest.memory, self.account
         budget = Budget(
-            shares.fold_bytes, shares.whole_bytes, account, lambda spec: self._host.spill(job, spec, account)
+            shares.fold_bytes,
+            shares.whole_bytes,
+            shares.broadcast_bytes,
+            account,
+            lambda spec: self._host.spill(job, spec, account),
         )
         return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity, budget)
 
