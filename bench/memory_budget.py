@@ -73,13 +73,31 @@ def _hot_key(folder: Path, rows: int) -> None:
     )
 
 
+def _broadcast(folder: Path, rows: int) -> None:
+    """A large right side: 80 bytes each row."""
+    _write(folder, "a", {"k": _rng().integers(0, rows * 2, rows // 10), "x": _rng().integers(0, 9, rows // 10)})
+    numbered = pl.DataFrame({"k": np.arange(rows), "y": _rng().integers(0, 1000, rows)})
+    text = pl.format("a text of some length about row number {}, and no more", pl.col("k"))
+    numbered.with_columns(text.alias("t")).write_csv(folder / "b.csv")
+
+
 def _square(folder: Path, rows: int) -> None:
     for table, column in (("a", "x"), ("b", "y")):
         _write(folder, table, {"k": np.ones(rows, np.int64), column: np.arange(rows)})
 
 
+def _row_group(folder: Path, rows: int) -> None:
+    """One row group, of which a row takes about 70 bytes."""
+    numbers = _rng().integers(0, 1 << 40, rows)
+    frame = pl.DataFrame({"k": np.arange(rows), "v": _rng().integers(0, 1000, rows), "n": numbers})
+    text = pl.format("text of row {} with the number {}, which ends here", pl.col("k"), pl.col("n"))
+    frame.with_columns(text.alias("t")).write_parquet(folder / "t.parquet", row_group_size=rows)
+
+
 _GROUPS = "SELECT k, count(*) AS n, sum(v) AS s FROM t GROUP BY k ORDER BY s DESC, k LIMIT 100"
 _JOIN = "SELECT x, count(*) AS n, sum(y) AS s FROM a JOIN b USING (k) GROUP BY x ORDER BY x"
+_LOOKUP = "SELECT x, count(*) AS n, sum(y) AS s, max(t) AS t FROM a LEFT JOIN b USING (k) GROUP BY x ORDER BY x"
+_TEXTS = "SELECT k % 100 AS g, sum(v) AS s, max(t) AS t FROM t GROUP BY ALL ORDER BY g"
 SCENARIOS = (
     Scenario("groups", 50_000_000, _keys, _GROUPS),
     Scenario("distinct", 50_000_000, _one_key, "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k"),
@@ -87,6 +105,13 @@ SCENARIOS = (
     Scenario("join", 30_000_000, _two_tables, _JOIN),
     Scenario("hot-key", 30_000_000, _hot_key, _JOIN),
     Scenario("square", 100_000, _square, "SELECT count(*) AS n, sum(x + y) AS s FROM a JOIN b USING (k)"),
+    Scenario("broadcast", 40_000_000, _broadcast, _LOOKUP),
+    Scenario(
+        "row-group",
+        25_000_000,
+        _row_group,
+        _TEXTS,
+    ),
     Scenario("sorted", 20_000_000, _keys, "SELECT k, v FROM t ORDER BY v DESC, k"),
 )
 
@@ -186,8 +211,8 @@ import duckdb, sys
 from pathlib import Path
 data, sql, out, memory, scratch = sys.argv[1:]
 db = duckdb.connect(config={"threads": 2, "memory_limit": memory, "temp_directory": scratch})
-for file in Path(data).glob("*.csv"):
-    db.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM read_csv('{file}')")
+for file in Path(data).iterdir():
+    db.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM read_{file.suffix[1:]}('{file}')")
 db.execute(f"COPY ({sql}) TO '{out}' (HEADER)")
 """
 

@@ -26,6 +26,9 @@ STATEMENTS = {
     "groups": "SELECT k, count(*) AS n, sum(v) AS s, min(t) AS t FROM a GROUP BY k ORDER BY s DESC, k",
     "distinct of one key": "SELECT one, count(DISTINCT v) AS n FROM a GROUP BY one",
     "mode of one key": "SELECT one, mode(v % 7) AS m FROM a WHERE v % 7 < 3 OR k = 2 GROUP BY one",
+    "median of all": "SELECT median(v) AS m, quantile_cont(v, 0.3) AS q, count(*) AS n, sum(v) AS s FROM a",
+    "quantiles of one key": "SELECT one, quantile_disc(t, 0.7) AS q, median(v) AS m, max(t) AS x FROM a GROUP BY one",
+    "median of each": "SELECT k, median(v) AS m, quantile_disc(t, 0.2) AS q FROM a GROUP BY k ORDER BY k",
     "join": "SELECT a.k, a.v, b.w FROM a JOIN b ON a.k = b.k ORDER BY 1, 2, 3",
     "left join on one key": "SELECT a.one, count(*) AS n, sum(b.w) AS s FROM a LEFT JOIN b ON a.one = b.one GROUP BY 1",
     "anti join": "SELECT v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.one = a.one AND b.w = a.v) ORDER BY v",
@@ -58,7 +61,7 @@ def answer(sql: str, data: Path, memory: MemoryBudget | None) -> pl.DataFrame:
     return run_in_memory(prepared, Settings(2, 2_000, memory=memory))["q1"]
 
 
-@pytest.mark.parametrize("fold_bytes", [300, 3_000])
+@pytest.mark.parametrize("fold_bytes", [700, 3_000])
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name != "window" and name != "top of each"])
 def test_answer_is_that_without_a_budget_and_that_of_duckdb(name: str, fold_bytes: int, data: Path) -> None:
     sql = STATEMENTS[name]
@@ -82,6 +85,14 @@ def test_a_step_that_needs_all_rows_of_a_key_fails_with_the_key(data: Path) -> N
         MemoryExceeded, match=r"one = 1 exceed .* 'window .* needs them at once; give more with --memory"
     ):
         answer("SELECT v, row_number() OVER (PARTITION BY one ORDER BY v, t) AS r FROM a", data, budget(1_000))
+
+
+def test_a_broadcast_side_that_exceeds_the_memory_fails_with_its_stage(data: Path) -> None:
+    sql = "SELECT count(*) AS n FROM a JOIN b ON a.v < b.w"
+    cause = r"scan a, .*: the right sides of its broadcast joins exceed .* comes from 'scan b'. Join it with strategy"
+    with pytest.raises(MemoryExceeded, match=cause):
+        answer(sql, data, budget(50))
+    assert answer(sql, data, budget(1_000)).equals(answer(sql, data, None))
 
 
 def test_too_little_memory_is_refused(data: Path) -> None:

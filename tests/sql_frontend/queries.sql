@@ -69,3 +69,5 @@ SELECT id FROM sales LIMIT 3 OFFSET 100;
 SELECT nullif(10.00, CAST(t.x AS DECIMAL(18,2))) FROM (SELECT 2 AS x FROM sales s FULL JOIN customers c ON s.cust = c.cust) t;
 SELECT +id, + +qty, -(+paid) FROM sales;
 SELECT cust, count_if(DISTINCT qty > 1), count_if(qty > 1) FROM sales GROUP BY cust;
+SELECT coalesce(false OR false, paid > 1) AS a, CASE WHEN 1 = 1 THEN 5 WHEN qty = 1 THEN qty END AS b, id FROM sales;
+SELECT CASE WHEN 1 = 2 THEN qty WHEN NULL THEN 3 END AS a, CASE WHEN id = 1 THEN id WHEN true THEN 9 ELSE id END AS b FROM sales;

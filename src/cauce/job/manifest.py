@@ -15,6 +15,7 @@ from cauce.job.kept import KeptVersion
 from cauce.plan import Dataset
 from cauce.plan.outputs import Output, output_named
 from cauce.plan.physical import Plan
+from cauce.process.memory_limit import MemoryBudget
 from cauce.sql_frontend.source import SqlSource
 
 VERSION = 2
@@ -60,11 +61,18 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 class MemoryShares(msgspec.Struct, frozen=True):
-    """A fold whose input is larger than `fold_bytes` is split; one that cannot be split may have `whole_bytes`. The
-    same for every worker of a job, so that all of them split the same folds. 0: there is no limit."""
+    """A fold whose input is larger than `fold_bytes` is split; one that cannot be split may have `whole_bytes`, and
+    the broadcast inputs of a stage `broadcast_bytes`. The same for every worker of a job, so that all of them split the
+    same folds. 0: there is no limit."""
 
     fold_bytes: int = 0
     whole_bytes: int = 0
+    broadcast_bytes: int = 0
+
+    @classmethod
+    def of(cls, memory: MemoryBudget | None) -> MemoryShares:
+        """The shares of a worker's memory; without limits if it is None."""
+        return cls() if memory is None else cls(memory.fold_bytes, memory.whole_bytes, memory.broadcast_bytes)
 
 
 class Manifest(msgspec.Struct, frozen=True):

@@ -6,12 +6,15 @@ Nothing here may round twice: a result is either exact or one rounding away from
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
+
+Floats = npt.NDArray[np.float64]
 
 FLOAT_UNIT_EXPONENT = 1074
 """Every finite float64 is an integer multiple of 2**-1074."""
@@ -114,13 +117,16 @@ def divide_half_even(numerator: pl.Series, denominator: pl.Series) -> pl.Series:
     return pl.Series(numerator.name, rounded, dtype=WHOLE)
 
 
-def interpolate(ordered: Sequence[float], q: float) -> float:
-    """The quantile of ascending finite floats, in exact arithmetic and rounded once."""
-    place = (len(ordered) - 1) * q
-    below = math.floor(place)
-    low, high = Fraction(ordered[below]), Fraction(ordered[min(below + 1, len(ordered) - 1)])
-    value = low + (high - low) * Fraction(place - below)
-    return value.numerator / value.denominator
+def interpolate(low: Floats, high: Floats, shares: Floats) -> Floats:
+    """The values that divide the ways from `low` to `high` by these shares, as NumPy interpolates quantiles."""
+    # The difference of two floats of opposite signs may exceed the largest float.
+    with np.errstate(over="ignore", invalid="ignore"):
+        way = high - low
+        values = np.where(shares < 0.5, low + way * shares, high - way * (1 - shares))
+    for row in np.flatnonzero(np.isfinite(low) & np.isfinite(high) & ~np.isfinite(values)):
+        exact = Fraction(low[row]) + (Fraction(high[row]) - Fraction(low[row])) * Fraction(shares[row])
+        values[row] = exact.numerator / exact.denominator
+    return values
 
 
 class FloatSum:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from cauce.operators.join import Build, LookupJoin, join, list_cells
+from cauce.operators.join import Build, LookupJoin, gather, join, list_cells
 from cauce.operators.late import Late, Rows
 
 SLICE_CELLS = 1 << 20
@@ -69,14 +69,6 @@ class Expansion:
         index = np.repeat(np.arange(first, last, dtype=np.int64), sizes)
         matches = self.order[self.firsts[index] + np.arange(start, end) - starts[index]]
         return self.left.take(index, gather(self.others, matches))
-
-
-def gather(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
-    """The rows of a frame with these numbers; a row of nulls for -1."""
-    if not frame.width or not len(rows) or rows.min() >= 0:
-        return frame[rows]
-    index = pl.Series(rows)
-    return frame.select(pl.all().gather(index.set(index < 0, None)))
 
 
 def expanding_join(

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
+from cauce.operators.dense_keys import DenseKeys
 from cauce.operators.late import Late, Rows
 from cauce.scan.csv.lookup import TextSet
 
@@ -25,16 +26,30 @@ class Build:
         self.on = list(on)
         self.frame = frame
         self.nulls_equal = nulls_equal
-        keys = frame.select(self.on).unique(maintain_order=True)
-        self.keys = keys if nulls_equal else keys.drop_nulls()
-        one_text = len(self.on) == 1 and frame.schema[self.on[0]] == pl.String and not nulls_equal
-        self._texts = TextSet(self.keys.to_series()) if one_text else None
         self._keyed = frame if nulls_equal else frame.drop_nulls(self.on)
         self.others = self._keyed.drop(self.on)
-        self.unique = self.keys.height == self._keyed.height
+        only = self._keyed.get_column(self.on[0]) if len(self.on) == 1 and not nulls_equal else None
+        self._dense = None if only is None else DenseKeys.of(only)
+        self._texts = TextSet(self.keys.to_series()) if only is not None and only.dtype == pl.String else None
+
+    @cached_property
+    def keys(self) -> pl.DataFrame:
+        return self._keyed.select(self.on).unique(maintain_order=True)
+
+    @cached_property
+    def unique(self) -> bool:
+        return self.keys.height == self._keyed.height if self._dense is None else self._dense.most <= 1
+
+    @property
+    def _key_count(self) -> int:
+        """Keys are numbered from 0 to before this."""
+        return self.keys.height if self._dense is None else self._dense.size
 
     def matching(self, rows: Late) -> Rows:
         """The indexes of the rows that have a match."""
+        if self._dense is not None:
+            counts = self._dense.counts[self._dense.slots(rows.frame(self.on).to_series())]
+            return np.flatnonzero(counts).astype(np.int64)
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
@@ -42,20 +57,36 @@ class Build:
         return _indexes(found)
 
     def beside(self, rows: Late) -> Late | None:
-        """Fast inner join by one unique text key: matches are gathered by row number. None if the join has another
-        shape."""
-        if self._texts is None or not self.unique or not self.others.width:
+        """Fast inner join by one unique key, a text or a dense integer: matches are gathered by row number. None if the
+        join has another shape."""
+        if not self.others.width or not self.unique:
             return None
-        numbers = rows.find(self.on[0], self._texts)
-        index = np.flatnonzero(numbers).astype(np.int64)
+        if self._dense is not None:
+            numbers = self._dense.rows(rows.frame(self.on).to_series())
+        elif self._texts is not None:
+            numbers = rows.find(self.on[0], self._texts).astype(np.int64) - 1
+        else:
+            return None
+        index = np.flatnonzero(numbers >= 0).astype(np.int64)
         if len(index) == rows.height:
-            return rows.beside(self.others[numbers - 1])
-        return rows.take(index, self.others[numbers[index] - 1])
+            return rows.beside(self.others[numbers])
+        return rows.take(index, self.others[numbers[index]])
+
+    def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
+        """Fast join by one dense integer; with `keep_all`, of the rows without a match too. None if the key is
+        another."""
+        if self._dense is None:
+            return None
+        left, right = self._dense.pairs(rows.frame(self.on).to_series(), keep_all=keep_all)
+        return rows.take(left, gather(self.others, right))
 
     # Used only if a join may become far larger than its sides.
 
     def groups(self, frame: pl.DataFrame) -> Rows:
         """The key number of each row of a frame; one past the last if the row matches no key."""
+        if self._dense is not None:
+            slots = self._dense.slots(frame.get_column(self.on[0]))
+            return np.where(self._dense.counts[slots] > 0, slots, self._dense.size)
         numbered = self.keys.with_row_index(_ROW)
         keys = frame.select(self.on)
         found = keys.join(numbered, on=self.on, how="left", nulls_equal=self.nulls_equal, maintain_order="left")
@@ -68,7 +99,7 @@ class Build:
     @cached_property
     def counts(self) -> Rows:
         """The number of rows of each key."""
-        return np.bincount(self._groups, minlength=self.keys.height).astype(np.int64)
+        return np.bincount(self._groups, minlength=self._key_count).astype(np.int64)
 
     @cached_property
     def order(self) -> Rows:
@@ -78,6 +109,8 @@ class Build:
     @cached_property
     def most(self) -> int:
         """The maximum number of rows of a key."""
+        if self._dense is not None:
+            return self._dense.most
         return 1 if self.unique else int(self._keyed.group_by(self.on).len()["len"].max() or 1)  # type: ignore[arg-type]
 
     @cached_property
@@ -87,13 +120,21 @@ class Build:
     @cached_property
     def cells(self) -> Rows:
         """The total number of list elements in the rows of each key."""
-        return np.bincount(self._groups, self._row_cells, self.keys.height).astype(np.int64)
+        return np.bincount(self._groups, self._row_cells, self._key_count).astype(np.int64)
 
     @cached_property
     def widest(self) -> int:
         """The maximum number of list elements of a row."""
         has_lists = any(isinstance(dtype, pl.List) for dtype in self.others.dtypes)
         return int(self._row_cells.max(initial=0)) if has_lists else 0
+
+
+def gather(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
+    """The rows of a frame with these numbers; a row of nulls for -1."""
+    if not frame.width or not len(rows) or rows.min() >= 0:
+        return frame[rows]
+    index = pl.Series(rows)
+    return frame.select(pl.all().gather(index.set(index < 0, None)))
 
 
 def list_cells(frame: pl.DataFrame) -> Rows:
@@ -117,6 +158,8 @@ def join(left: Late, right: Build, how: LookupJoin) -> Late:
         return left.take(np.flatnonzero(~found).astype(np.int64))
     if how == "inner" and (beside := right.beside(left)) is not None:
         return beside
+    if how != "semi" and (pairs := right.pairs(left, keep_all=how == "left")) is not None:
+        return pairs
     if how != "left":
         left = left.take(right.matching(left))
     if how == "semi" or (how == "inner" and right.unique and right.frame.width == len(right.on)):

@@ -93,6 +93,12 @@ class MemoryBudget:
         return self._usable_bytes // FOLD_FACTOR
 
     @property
+    def broadcast_bytes(self) -> int:
+        """The most that the broadcast inputs of a stage may weigh: with their join tables they take up to three times
+        as much."""
+        return self._usable_bytes // 3
+
+    @property
     def collected_bytes(self) -> int:
         """The most that the folds of a worker hold together while they wait for the rest of their input."""
         return self._usable_bytes // 4

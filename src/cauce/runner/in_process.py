@@ -50,7 +50,7 @@ class LocalRun:
         settings = settings or Settings()
         topology = Topology(plan, settings.threads)
         memory = settings.memory
-        shares = MemoryShares() if memory is None else MemoryShares(memory.fold_bytes, memory.whole_bytes)
+        shares = MemoryShares.of(memory)
         queries = tuple(plan.results)
         manifest = Manifest(
             JOB, plan.dataset, queries, {}, plan.partitions, settings.threads, plan.digest, memory=shares

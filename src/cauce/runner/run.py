@@ -48,7 +48,7 @@ class RunSettings:
 def job_name(prepared: Prepared, settings: RunSettings) -> str:
     """Deterministic for the same queries on the same files, so that a run can be resumed."""
     parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers), str(settings.guess)]
-    parts.append(str(shares_of(settings.memory)))
+    parts.append(str(MemoryShares.of(settings.memory)))
     for table, files in sorted(prepared.files.items()):
         for file in files:
             changed = os.stat(file.path).st_mtime_ns
@@ -80,7 +80,7 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         settings.workers,
         prepared.plan.digest,
         settings.workers,
-        memory=shares_of(settings.memory),
+        memory=MemoryShares.of(settings.memory),
         sql=prepared.sql,
     )
     for other in fabric.jobs():
@@ -116,11 +116,6 @@ def _cuts_hold(prepared: Prepared, settings: RunSettings) -> bool:
 def _usual_part_bytes(files: list[TableFile], settings: RunSettings) -> int:
     most = settings.memory.part_bytes if settings.memory is not None else None
     return part_bytes_for(files, settings.workers, most)
-
-
-def shares_of(memory: MemoryBudget | None) -> MemoryShares:
-    """The part of a budget that is stored with a job."""
-    return MemoryShares() if memory is None else MemoryShares(memory.fold_bytes, memory.whole_bytes)
 
 
 def run_for_answers(

@@ -82,7 +82,7 @@ def gateway_settings(given: ServiceConfig, folder: Path) -> GatewaySettings:
             private=_private(given, folder.resolve()),
             lanes=lanes,
             partitions=lanes,
-            memory=MemoryShares(given.budget.fold_bytes, given.budget.whole_bytes),
+            memory=MemoryShares.of(given.budget),
         ),
         tuple(map(Path, given.datasets)),
         "power" if given.power_safe else "process",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,22 @@ def literal(value: Any, kind: SqlType) -> pl.Expr:
     return pl.lit(value, dtype=kind.dtype)
 
 
+def _decided(case: Case) -> Expr:
+    """Without the branches of constant conditions. Polars would return one row for such a CASE instead of one per
+    row."""
+    branches: list[tuple[Expr, Expr]] = []
+    default = case.default
+    for condition, value in case.branches:
+        if not isinstance(condition, Constant):
+            branches.append((condition, value))
+        elif condition.value:
+            default = value
+            break
+    if not branches:
+        return default
+    return replace(case, branches=tuple(branches), default=default)
+
+
 def refolded(expr: Expr) -> Expr:
     """As `folded`, for all sub-expressions."""
     children = expr.children()
@@ -137,6 +153,8 @@ def refolded(expr: Expr) -> Expr:
 def folded(expr: Expr) -> Expr:
     """A constant instead of an expression of constants. An expression that fails stays: its error belongs to the rows
     that need it."""
+    if isinstance(expr, Case):
+        expr = _decided(expr)
     if not expr.children() or not all(isinstance(each, Constant) for each in expr.children()):
         return expr
     if not isinstance(expr, Call | Cast | Case):

@@ -58,12 +58,11 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     for row in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, row))
     more = rows - head.height
-    table.caption = (
+    count = (
         "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}" + (f", {more:,} not shown" if more > 0 else "")
     )
-    table.caption_justify = "left"
-    # Not as the table's own title, which Rich wraps at the width of the table, even in the middle of a name.
-    return Group(Text(title, style="bold"), table)
+    # Not the table's own title and caption: Rich wraps them at the width of the table, even in the middle of a name.
+    return Group(Text(title, style="bold"), table, Text(count, style="dim italic"))
 
 
 def _fitting(widths: list[int], available: int) -> int:

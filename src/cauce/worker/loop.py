@@ -81,7 +81,13 @@ class Worker:
 
     def _make_context(self, manifest: Manifest, topology: Topology, log: JobLog) -> JobContext:
         job, shares = manifest.job, manifest.memory
-        budget = Budget(shares.fold_bytes, shares.whole_bytes, self.account, lambda spec: self._host.spill(job, spec))
+        budget = Budget(
+            shares.fold_bytes,
+            shares.whole_bytes,
+            shares.broadcast_bytes,
+            self.account,
+            lambda spec: self._host.spill(job, spec),
+        )
         return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity, budget)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 
 from cauce.scan.cells.kinds import Integer, Text
 from cauce.scan.discovery import find_files
-from cauce.scan.formats import parquet
+from cauce.scan.formats import parquet, parquet_cursor
 from cauce.scan.parts import Part
 from cauce.scan.reader import parts_of, read_part
 from cauce.scan.tables import Column, TableSpec
@@ -69,3 +71,47 @@ def test_empty_row_groups_are_skipped(tmp_path: Path) -> None:
         for each in (table.slice(0, 0), table, table.slice(0, 0)):
             writer.write_table(each)
     assert read(list(parts_of(find_files(tmp_path, SPEC), SPEC, 1))) == (["a"], [])
+
+
+def slices(folder: Path, count: int) -> list[Part]:
+    """The parts of a file of one row group."""
+    write(folder, ROWS)
+    whole = next(iter(parts_of(find_files(folder, SPEC), SPEC)))
+    bounds = [ROWS * each // count for each in range(count + 1)]
+    return [replace(whole, start=low, end=high, first_line=2 + low) for low, high in pairwise(bounds)]
+
+
+@pytest.mark.parametrize("order", ["ascending", "every other", "descending"])
+def test_slices_may_be_read_in_any_order(tmp_path: Path, order: str) -> None:
+    parts = slices(tmp_path, 9)
+    chosen = {"ascending": parts, "every other": parts[::2], "descending": parts[::-1]}[order]
+    texts, lines = read(chosen)
+    rows = [n for part in chosen for n in range(part.start, part.end)]
+    assert texts == [f"text {n}" for n in rows]
+    assert lines == [n + 2 for n in rows if n % 97 == 5]
+
+
+def test_ascending_slices_decode_each_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = slices(tmp_path, 9)
+    opened = []
+    original = parquet_cursor.Cursor.__init__
+    monkeypatch.setattr(parquet_cursor.Cursor, "__init__", lambda *given: (opened.append(given), original(*given))[1])
+    read(parts)
+    assert len(opened) == 1
+
+
+def test_slices_of_a_replaced_file_are_those_of_the_new_one(tmp_path: Path) -> None:
+    parts = slices(tmp_path, 2)
+    read(parts[:1])
+    other = pa.table({"text": [f"new {n}" for n in range(ROWS)], "id": ["1"] * ROWS})
+    pq.write_table(other, tmp_path / "other", row_group_size=ROWS)
+    (tmp_path / "other").rename(tmp_path / "t.parquet")
+    assert read(parts[1:])[0] == [f"new {n}" for n in range(parts[1].start, ROWS)]
+
+
+def test_a_small_part_size_splits_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "SMALL_ROW_GROUP_BYTES", 1000)
+    write(tmp_path, ROWS)
+    files = find_files(tmp_path, SPEC)
+    assert len(list(parts_of(files, SPEC, 1000))) > 5
+    assert len(list(parts_of(files, SPEC))) == 1

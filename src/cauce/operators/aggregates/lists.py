@@ -23,16 +23,66 @@ class _AllValues(OfColumn):
 
 
 @dataclass(frozen=True)
-class Quantile(_AllValues):
-    """A quantile with linear interpolation between ranks, as NumPy's default; null if there are no values."""
+class Picked:
+    """Three values of each group, and the number of all."""
+
+    low: pl.Series
+    high: pl.Series
+    largest: pl.Series
+    counts: pl.Series
+
+
+@dataclass(frozen=True)
+class Ranked(_AllValues):
+    """Base class of aggregates that depend on the values at two ranks and on the largest value, in ascending order.
+
+    When all values of a group are known, its state may be trimmed to these three; another column then has the number of
+    all values. Trimmed states cannot be merged."""
 
     q: float = 0.5
+
+    def ranks(self, count: int) -> tuple[int, int]:
+        """The two ranks, from 0, among so many values."""
+        raise NotImplementedError
+
+    def count_column(self, name: str) -> str:
+        """The column of a trimmed state with the number of all values."""
+        return f"{name}#count"
+
+    def _pick(self, states: pl.DataFrame, name: str) -> Picked:
+        counts = states.get_column(self.count_column(name), default=None)
+        if counts is not None:
+            low, high, largest = (states[name].list.get(place) for place in range(3))
+            return Picked(low, high, largest, counts)
+        ordered, counts = states[name].list.sort(), states[name].list.len()
+        ranks = [self.ranks(count) if count else (0, 0) for count in counts.fill_null(0)]
+        low, high = (
+            ordered.list.get(pl.Series([each[end] for each in ranks], dtype=pl.Int64), null_on_oob=True)
+            for end in range(2)
+        )
+        return Picked(low, high, ordered.list.last(), counts)
+
+
+@dataclass(frozen=True)
+class Quantile(Ranked):
+    """A quantile with linear interpolation between ranks, as NumPy's default; null if there are no values."""
 
     def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(self.column).drop_nulls().cast(pl.Float64).alias(name)]
 
+    def ranks(self, count: int) -> tuple[int, int]:
+        low = math.floor((count - 1) * self.q)
+        return low, min(low + 1, count - 1)
+
     def final(self, states: pl.DataFrame, name: str) -> pl.Series:
-        return pl.Series(name, [_quantile(values, self.q) for values in states[name]], dtype=pl.Float64)
+        picked = self._pick(states, name)
+        places = (picked.counts.fill_null(0).to_numpy().astype(np.int64) - 1) * self.q
+        low, high = picked.low.to_numpy(), picked.high.to_numpy()
+        values = pl.Series(name, interpolate(low, high, places - np.floor(places)), dtype=pl.Float64)
+        # NaN is the largest value of all.
+        return pl.select(
+            pl.when(picked.low.is_null()).then(None).when(picked.largest.is_nan()).then(math.nan).otherwise(values)
+        ).to_series()
 
     def dtype(self, types: Types) -> pl.DataType:
         return pl.Float64()
@@ -45,10 +95,8 @@ class Quantile(_AllValues):
 
 
 @dataclass(frozen=True)
-class QuantileDisc(_AllValues):
+class QuantileDisc(Ranked):
     """The first value, in ascending order, up to which the share of values is at least q; null if there are none."""
-
-    q: float = 0.5
 
     @property
     def label(self) -> str:
@@ -57,11 +105,13 @@ class QuantileDisc(_AllValues):
     def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(self.column).drop_nulls().alias(name)]
 
-    def final(self, states: pl.DataFrame, name: str) -> pl.Series:
+    def ranks(self, count: int) -> tuple[int, int]:
         # In decimal arithmetic: 0.7 of 10 values are exactly 7.
-        places = [max(math.ceil(Decimal(str(self.q)) * size) - 1, 0) for size in states[name].list.len()]
-        ordered = states[name].list.sort()
-        return ordered.list.get(pl.Series(places, dtype=pl.Int64), null_on_oob=True)
+        place = max(math.ceil(Decimal(str(self.q)) * count) - 1, 0)
+        return place, place
+
+    def final(self, states: pl.DataFrame, name: str) -> pl.Series:
+        return self._pick(states, name).low
 
     def __str__(self) -> str:
         return f"quantile_disc({self.column}, {self.q})"
@@ -79,13 +129,3 @@ class Collect(_AllValues):
 
     def dtype(self, types: Types) -> pl.DataType:
         return list_of(super().dtype(types))
-
-
-def _quantile(values: pl.Series | None, q: float) -> float | None:
-    if values is None or values.is_empty():
-        return None
-    ordered = values.sort().to_numpy()
-    # The difference of two floats of opposite signs may exceed the largest float.
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = float(np.quantile(ordered, q))
-    return found if np.isfinite(found) or not np.isfinite(ordered).all() else interpolate(ordered.tolist(), q)

@@ -14,6 +14,7 @@ from cauce.api import http
 from cauce.errors import JobFailed, WrongColumns
 from cauce.scan.formats.format import Format
 from cauce.scan.formats.frame_block import FrameBlock, block_of_table
+from cauce.scan.formats.parquet_cursor import read_slice
 from cauce.scan.formats.upload_check import UploadCheck
 from cauce.scan.headers import headers_in
 from cauce.scan.parts import Buffer, Part, TableFile
@@ -23,9 +24,9 @@ FIRST_LINE = 2
 """The "line" of the first row, as if a header stood before it."""
 
 LARGE_ROW_GROUP_BYTES = 256 * 2**20
-"""A row group that decodes to more than this is split into slices, each of which decodes the rows before it again."""
-
-_MOST_BATCH_ROWS = 2**16
+"""A row group that decodes to more than this is read in slices of rows; also one of more than two parts, unless it is
+below the following size."""
+SMALL_ROW_GROUP_BYTES = 16 * 2**20
 
 
 class Parquet(Format):
@@ -60,7 +61,13 @@ class Parquet(Format):
         else:
             with _parquet().ParquetFile(part.file.path) as file:
                 headers = headers_in(file.schema_arrow.names, spec, columns)
-                table = _rows(file, headers, part.start, part.end)
+                groups = _whole_groups(file.metadata, part.start, part.end)
+                if groups == []:
+                    table = file.schema_arrow.empty_table().select(headers)
+                elif groups is not None:
+                    table = file.read_row_groups(groups, columns=headers, use_threads=False)
+                else:
+                    table = read_slice(part.file.path, headers, part.start, part.end)
         return block_of_table(table, spec, part.file.name, part.first_line)
 
     def checked(self, part: Part, check: UploadCheck) -> Part:
@@ -86,6 +93,7 @@ def open_upload(data: bytes, read_dictionary: list[int] | None = None) -> Any:
 
 def _row_ranges(meta: Any, part_bytes: int) -> Iterator[tuple[int, int]]:
     """Ranges of rows of about `part_bytes` after decoding: whole row groups, or slices of a large one."""
+    large = min(LARGE_ROW_GROUP_BYTES, max(2 * part_bytes, SMALL_ROW_GROUP_BYTES))
     start = end = size = 0
     for group in range(meta.num_row_groups):
         shape = meta.row_group(group)
@@ -93,8 +101,8 @@ def _row_ranges(meta: Any, part_bytes: int) -> Iterator[tuple[int, int]]:
             yield start, end
             start, size = end, 0
         end, size = end + shape.num_rows, size + shape.total_byte_size
-        if shape.total_byte_size > LARGE_ROW_GROUP_BYTES and start == end - shape.num_rows:
-            yield from _slices(start, end, -(-shape.total_byte_size // (LARGE_ROW_GROUP_BYTES // 2)))
+        if shape.total_byte_size > large and start == end - shape.num_rows:
+            yield from _slices(start, end, -(-shape.total_byte_size // (large // 2)))
             start, size = end, 0
     if end > start or end == 0:
         yield start, end
@@ -105,36 +113,18 @@ def _slices(start: int, end: int, count: int) -> Iterator[tuple[int, int]]:
     yield from ((first, last) for first, last in pairwise(bounds) if last > first)
 
 
-def _rows(file: Any, headers: list[str], start: int, end: int) -> pa.Table:
-    """The rows from `start` to before `end`; decodes no row group outside of them, and keeps no other row."""
-    groups, first = _groups_within(file.metadata, start, end)
-    if not groups:
-        return file.schema_arrow.empty_table().select(headers)
-    whole = sum(file.metadata.row_group(group).num_rows for group in groups)
-    if (first, first + whole) == (start, end):
-        return file.read_row_groups(groups, columns=headers)
-    kept = []
-    for batch in file.iter_batches(batch_size=_MOST_BATCH_ROWS, row_groups=groups, columns=headers):
-        low, high = max(start - first, 0), min(end - first, batch.num_rows)
-        if high > low:
-            kept.append(batch.slice(low, high - low))
-        first += batch.num_rows
-        if first >= end:
-            break
-    return pa.Table.from_batches(kept)
-
-
-def _groups_within(meta: Any, start: int, end: int) -> tuple[list[int], int]:
-    """The row groups that hold these rows, and the number of their first row."""
+def _whole_groups(meta: Any, start: int, end: int) -> list[int] | None:
+    """The row groups that hold these rows and no others; None if there are none such."""
     groups: list[int] = []
-    row = first = 0
+    first = 0
     for group in range(meta.num_row_groups):
         rows = meta.row_group(group).num_rows
-        if row < end and row + rows > start:
-            first = first if groups else row
+        if first < end and first + rows > start:
+            if first < start or first + rows > end:
+                return None
             groups.append(group)
-        row += rows
-    return groups, first
+        first += rows
+    return groups
 
 
 def _batches(opened: Any, part_bytes: int, file_bytes: int) -> Iterator[tuple[pa.Table, int]]:

@@ -30,11 +30,12 @@ Buffer = Callable[[int], npt.NDArray[np.uint8]]
 @dataclass(frozen=True)
 class Budget:
     """The memory of a job in a worker. A fold whose input weighs more than `fold_bytes` (0: no limit) is split; one
-    that cannot be split fails if it weighs more than `whole_bytes`. Temporary files are in a `spill`, which is made for
-    a task."""
+    that cannot be split fails if it weighs more than `whole_bytes`, and a stage if its broadcast inputs weigh more than
+    `broadcast_bytes`. Temporary files are in a `spill`, which is made for a task."""
 
     fold_bytes: int = 0
     whole_bytes: int = 0
+    broadcast_bytes: int = 0
     account: MemoryAccount = field(default_factory=MemoryAccount)
     spill: Callable[[TaskSpec], Spill] = lambda spec: MemorySpill()
 

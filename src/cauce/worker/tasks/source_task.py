@@ -80,7 +80,8 @@ class SourceTask(Task):
 
     def _process(self, part: Part, state: JournalState, position: Position) -> None:
         context, stage = self.context, self.spec.stage
-        what = f"part {part.seq} of {self._table.name} ({part.file.name}, bytes {part.start} to {part.end})"
+        unit = "rows" if part.form == "parquet" else "bytes"
+        what = f"part {part.seq} of {self._table.name} ({part.file.name}, {unit} {part.start} to {part.end})"
         self.began(part.seq, what)
         block = read_part(part, self._table, stage.read_columns, context.buffer)
         tick()

@@ -33,6 +33,7 @@ from cauce.worker.memory.ranges import (
     is_one_hash,
     range_count,
 )
+from cauce.worker.memory.ranked_state import ranked_state
 from cauce.worker.memory.spill import Spill
 from cauce.worker.memory.streams import row_stream, value_stream
 from cauce.worker.tasks.job_context import JobContext
@@ -202,10 +203,11 @@ def _in_pieces(
     frames, streamed = dict(shared), list[EdgeRange]()
     for each in found:
         collected = each.collect(share)
-        if collected is None:
+        frame = collected.frame() if collected else ranked_state(spill, each, f"{name}.{each.edge.number}q", share)
+        if frame is None:
             streamed.append(each)
         else:
-            frames[each.edge.number] = collected.frame()
+            frames[each.edge.number] = frame
     numbers = [each.edge.number for each in streamed]
     try:
         for root in roots:

@@ -1,0 +1,81 @@
+"""Integer keys in a range that is not much larger than their number, such as running numbers: a key is looked up in an
+array, by subtraction, instead of in a hash table."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from cauce.operators.late import Rows
+
+_SLOTS_PER_KEY = 8
+_FEW_SLOTS = 1 << 20
+"""Ranges up to this size are always accepted: their arrays are small."""
+
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
+class DenseKeys:
+    """The keys of the rows of a build side, without nulls. The slot of a key is its distance from the smallest one; a
+    key outside of the range, and a null, has the slot after the last one."""
+
+    def __init__(self, keys: pl.Series, low: int, size: int) -> None:
+        self.size = size
+        self._low = np.array([low], np.int64).view(np.uint64)
+        self._own = self.slots(keys)
+        self.counts: Rows = np.bincount(self._own, minlength=size + 1).astype(np.int64)
+        """The number of rows of each slot."""
+        self.most = int(self.counts.max())
+
+    @classmethod
+    def of(cls, keys: pl.Series) -> DenseKeys | None:
+        """None if these are not integers, or too far apart."""
+        if keys.dtype not in _INTEGERS or keys.is_empty():
+            return None
+        low, high = int(keys.min()), int(keys.max())  # type: ignore[arg-type]
+        size = high - low + 1
+        return cls(keys, low, size) if size <= max(_SLOTS_PER_KEY * len(keys), _FEW_SLOTS) else None
+
+    def slots(self, keys: pl.Series) -> Rows:
+        values = keys.cast(pl.Int64).fill_null(0).to_numpy()
+        # Unsigned arithmetic wraps around, so that a key below the range becomes a large number.
+        slots: Rows = np.minimum(values.view(np.uint64) - self._low, np.uint64(self.size)).view(np.int64)
+        if keys.null_count():
+            slots[keys.is_null().to_numpy()] = self.size
+        return slots
+
+    @cached_property
+    def order(self) -> Rows:
+        """Row numbers grouped by slot, ascending in each."""
+        return np.argsort(self._own, kind="stable").astype(np.int64)
+
+    @cached_property
+    def firsts(self) -> Rows:
+        """The place in `order` of the first row of each slot."""
+        return np.cumsum(self.counts) - self.counts
+
+    @cached_property
+    def _row_of(self) -> npt.NDArray[np.int32]:
+        rows = np.full(self.size + 1, -1, np.int32)
+        rows[self._own] = np.arange(len(self._own), dtype=np.int32)
+        return rows
+
+    def rows(self, keys: pl.Series) -> Rows:
+        """The number of the row with each key, -1 if there is none. Only if keys are unique."""
+        return self._row_of[self.slots(keys)].astype(np.int64)
+
+    def pairs(self, keys: pl.Series, *, keep_all: bool) -> tuple[Rows, Rows]:
+        """The numbers of the rows that match, of both sides; with `keep_all`, a key without a match has one pair, with
+        -1."""
+        slots = self.slots(keys)
+        counts = self.counts[slots]
+        repeats = np.maximum(counts, 1) if keep_all else counts
+        left = np.repeat(np.arange(len(slots), dtype=np.int64), repeats)
+        starts = np.cumsum(repeats) - repeats
+        places = self.firsts[slots][left] + np.arange(len(left)) - starts[left]
+        # The place of a key without a match may be after the last row.
+        right = self.order[np.minimum(places, len(self.order) - 1)]
+        return left, np.where(counts[left] > 0, right, -1) if keep_all else right
