@@ -42,7 +42,7 @@ def test_one_of_two_contents_of_a_part_is_refused() -> None:
 def test_gateways_and_workers_meet_all_kinds_of_faults() -> None:
     faults = "\n".join(fault for seed in range(100, 160) for fault in simulate_service(seed).faults)
     for who in ("gateway 0", "gateway 1", "worker 0"):
-        for kind in ("dies before", "dies after", "dies while writing", "gets no confirmation"):
+        for kind in ("crashes before", "crashes after", "crashes while writing", "gets no confirmation"):
             assert f"{who}: {kind}" in faults
 
 

@@ -74,19 +74,19 @@ class SimulatedFaults:
         return False
 
     def before(self, step: str, where: str) -> None:
-        if self._hit(self._chances.crash, f"dies before {step} {where}"):
+        if self._hit(self._chances.crash, f"crashes before {step} {where}"):
             raise Crash
         if step == "append" and self._hit(self._chances.full, f"finds the disk full at {where}"):
             raise FabricFull(f"{where}: no space left")
 
     def after(self, step: str, where: str) -> None:
-        if self._tearing or self._hit(self._chances.crash, f"dies after {step} {where}"):
+        if self._tearing or self._hit(self._chances.crash, f"crashes after {step} {where}"):
             raise Crash
         if step == "append" and self._hit(self._chances.lost, f"gets no confirmation for {where}"):
             raise FabricLost(f"{where}: no confirmation")
 
     def torn(self, where: str, count: int) -> int:
-        if self._hit(self._chances.torn, f"dies while writing to {where}"):
+        if self._hit(self._chances.torn, f"crashes while writing to {where}"):
             self._tearing = True
             return self._rng.randrange(count)
         return count
