@@ -36,9 +36,6 @@ OTHERS = ("docker", "python3", "out/audit/bin/pip-audit")
 
 SMALLER = {
     "./cauce demo\n": "./cauce demo --scale 0.0005\n",
-    "--scale 0.02": "--scale 0.003",
-    "--schedules 1000": "--schedules 10",
-    "--dir out/nodes --nodes 3": "--dir out/nodes --nodes 1",
 }
 """Replacements that make commands faster for the tests."""
 
