@@ -219,7 +219,19 @@ def pages_by_arrival(patch: Patch) -> None:
 
 def job_absent_without_a_read_barrier(patch: Patch) -> None:
     """A gateway answers that a job does not exist as soon as it does not see it."""
-    patch.setattr(Views, "manifest", lambda self, name: self._fabric.manifest(name))
+    patch.setattr(Views, "manifest", lambda self, name, *, consistent=False: self._fabric.manifest(name))
+
+
+def job_deleted_without_a_read_barrier(patch: Patch) -> None:
+    """A gateway shows a job until it happens to see that another one has deleted it."""
+    manifest = Views.manifest
+    patch.setattr(Views, "manifest", lambda self, name, *, consistent=False: manifest(self, name))
+
+
+def status_without_a_read_barrier(patch: Patch) -> None:
+    """A gateway shows the parts, rows and pages that it happens to see."""
+    refresh = Views.refresh
+    patch.setattr(Views, "refresh", lambda self, view, *, consistent=False: refresh(self, view))
 
 
 def receipts_without_a_read_barrier(patch: Patch) -> None:
@@ -265,6 +277,8 @@ def test_a_missing_claim_is_caught(monkeypatch: Patch) -> None:
 
 SERVICE_BUGS = [
     job_absent_without_a_read_barrier,
+    job_deleted_without_a_read_barrier,
+    status_without_a_read_barrier,
     receipts_without_a_read_barrier,
     part_acknowledged_before_its_receipt,
     tombstone_after_deletion,

@@ -65,7 +65,7 @@ def test_a_complete_answer_is_never_too_early(world: World, store: Store, sent: 
     with pytest.raises(TooEarly):
         slow.rejects_csv(OWNER, JOB)
     run_to_end(jobs, world.worker())
-    assert slow.status(OWNER, JOB).state == "running"
+    assert slow.list(OWNER)[0].state == "running"
     assert list(slow.rejects_csv(OWNER, JOB))
     assert list(slow.answer(OWNER, JOB, "q1").pages)
 

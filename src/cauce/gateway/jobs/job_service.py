@@ -101,12 +101,12 @@ class Jobs:
         """The status of an existing job. Raises if it was created with a different request."""
         with translated_errors():
             name = fabric_name(owner, job)
-            data = self._views.manifest(name)
+            data = self._views.manifest(name, consistent=True)
             if data is not None:
                 view = self._views.view(name, data)
                 if view is not None:
                     check_same(job, asked(view.manifest), wanted)
-                return self._current(name, owner, job, data)
+                return self._current(name, owner, job, data, consistent=True)
             stone = self._tombstones.find_consistent(owner, job, self._clock())
             return None if stone is None else self._ended_before(job, wanted, stone)
 
@@ -118,7 +118,7 @@ class Jobs:
         name = fabric_name(owner, job)
         wanted = msgspec.structs.replace(planned, job=name, owner=owner, created=self._clock())
         with translated_errors():
-            standing = self._views.manifest(name)
+            standing = self._views.manifest(name, consistent=True)
             created = False
             if standing is None:
                 stone = self._tombstones.find_consistent(owner, job, self._clock())
@@ -136,7 +136,7 @@ class Jobs:
             check_same(job, asked(view.manifest), asked(wanted))
             view.barrier_passed |= created
             try:
-                self._views.refresh(view)
+                self._views.refresh(view, consistent=not created)
             except CorruptRecord as problem:
                 return self._statuses.of_damaged(owner, job, problem), False
             if view.state not in ENDED and view.plan_problem() is None:
@@ -232,13 +232,15 @@ class Jobs:
 
     # Reading a job.
 
-    def status(self, owner: str, job: str) -> JobStatus:
+    def status(self, owner: str, job: str, *, consistent: bool = True) -> JobStatus:
+        """The status of a job. A linearizable read: it is never older than what any gateway has shown before. Without
+        `consistent`, for polls, it may lag behind other gateways."""
         with translated_errors():
             name = fabric_name(owner, job)
-            data = self._views.manifest(name)
+            data = self._views.manifest(name, consistent=consistent)
             if data is None:
                 return self._statuses.of_stone(self._views.stone(owner, job))
-            return self._current(name, owner, job, data)
+            return self._current(name, owner, job, data, consistent=consistent)
 
     def list(self, owner: str) -> JobStatuses:
         """The newest jobs of an owner, oldest first, including jobs cancelled or expired during the last day."""
@@ -279,18 +281,18 @@ class Jobs:
         if isinstance(listed.known, FabricError):
             return self._statuses.of_damaged(owner, listed.job, listed.known)
         try:
-            return self._current(fabric_name(owner, listed.job), owner, listed.job, listed.known)
+            return self._current(fabric_name(owner, listed.job), owner, listed.job, listed.known, consistent=False)
         except (FabricFull, FabricLost):
             raise
         except FabricError as problem:
             return self._statuses.of_damaged(owner, listed.job, problem)
 
-    def _current(self, name: str, owner: str, job: str, data: bytes) -> JobStatus:
+    def _current(self, name: str, owner: str, job: str, data: bytes, *, consistent: bool) -> JobStatus:
         view = self._views.view(name, data)
         if view is None:
             return self._statuses.of_unreadable(owner, job, data)
         try:
-            self._views.refresh(view)
+            self._views.refresh(view, consistent=consistent)
         except CorruptRecord as problem:
             return self._statuses.of_damaged(owner, job, problem)
         return self._statuses.of_view(view)
@@ -324,13 +326,13 @@ class Jobs:
         status = self.status(owner, job)
         if status.state != "running":
             return sentence(status)
-        with self._results.reading(owner, job) as view:
+        with self._results.reading(owner, job, consistent=False) as view:
             view.history.advance(self._fabric, view.name)
             return lacks_dataset(view, job) or bottleneck_of(view, graph_of(view, self._clock(), job), job)
 
     def graph(self, owner: str, job: str) -> GraphBody:
-        """The job's plan with its progress, and the sentence that `why` returns."""
-        with self._results.reading(owner, job) as view:
+        """The job's plan with its progress, and the sentence that `why` returns. May lag behind other gateways."""
+        with self._results.reading(owner, job, consistent=False) as view:
             self._views.refresh(view)
             view.history.advance(self._fabric, view.name)
             status = self._statuses.of_view(view)
@@ -385,10 +387,10 @@ class Jobs:
         """Cancels a job, or removes an ended one, and releases everything it holds. Idempotent."""
         with translated_errors():
             name = fabric_name(owner, job)
-            data = self._views.manifest(name)
+            data = self._views.manifest(name, consistent=True)
             if data is None:
                 return self._statuses.of_stone(self._views.stone(owner, job))
-            before = self._current(name, owner, job, data).state
+            before = self._current(name, owner, job, data, consistent=True).state
             return self._ends.cancel(name, data, before)
 
     def record_end(self, name: str) -> None:

@@ -51,10 +51,11 @@ class Views:
         self._end_found = end_found
         self._views: OrderedDict[str, JobView] = OrderedDict()
 
-    def open(self, owner: str, job: str) -> JobView:
-        """Raises if the job does not exist or no longer exists."""
+    def open(self, owner: str, job: str, *, consistent: bool = False) -> JobView:
+        """Raises if the job does not exist or no longer exists; with `consistent` also if another gateway has just
+        deleted it."""
         name = fabric_name(owner, job)
-        data = self.manifest(name)
+        data = self.manifest(name, consistent=consistent)
         if data is None:
             stone = self.stone(owner, job)
             raise JobOver(f"job {job} is {stone.state}: {stone.cause}; its data was deleted")
@@ -75,9 +76,10 @@ class Views:
             raise Unavailable(f"job {job} is not available on this gateway: {problem}", retry_after=10)
         raise JobOver(f"job {job} cannot be run: {problem}")
 
-    def manifest(self, name: str) -> bytes | None:
-        """The manifest of a job. None only after a read barrier: no gateway created it before this call."""
-        data = self._fabric.manifest(name)
+    def manifest(self, name: str, *, consistent: bool = False) -> bytes | None:
+        """The manifest of a job. None only after a read barrier: no gateway created it before this call. With
+        `consistent` any answer follows a read barrier: no gateway deleted the job before this call."""
+        data = None if consistent else self._fabric.manifest(name)
         if data is None:
             self._fabric.read_barrier()
             data = self._fabric.manifest(name)

@@ -1,4 +1,5 @@
-"""Reads the answers and the rejects of a job: by pages and cursors, or complete. Never writes."""
+"""Reads the answers and the rejects of a job: by pages and cursors, or complete. Never writes. Every read is
+linearizable: what one gateway has shown, every other one shows from then on."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Results:
         place = read_cursor(cursor, limit)
         with self.reading(owner, job) as view:
             answer = _answer_log(view, job, query)
-            self._views.refresh(view)
+            self._views.refresh(view, consistent=True)
             rows = pl.DataFrame(schema={name: output.dtype for name, output in answer.columns.items()})
             heights = [page.rows for page in answer.pages]
             taken, behind = take(heights, lambda number: answer.page(self._fabric, view.name, number), place, limit)
@@ -43,9 +44,7 @@ class Results:
         """A complete answer, page by page as written. Raises TooEarly until it is complete."""
         with self.reading(owner, job) as view:
             answer = _answer_log(view, job, query)
-            self._views.refresh(view)
-            if not answer.names.complete:
-                self._views.refresh(view, consistent=True)
+            self._views.refresh(view, consistent=True)
             if not answer.names.complete:
                 raise self._too_early(view, job, f"the answer of {query}")
 
@@ -60,7 +59,7 @@ class Results:
         """Rejects ordered by table and part, up to the first part that has not been read."""
         place = read_cursor(cursor, limit)
         with self.reading(owner, job) as view:
-            self._views.refresh(view)
+            self._views.refresh(view, consistent=True)
             places = list(_rejects_in_order(view))
             heights = [found.rows for _, found in places]
 
@@ -77,9 +76,7 @@ class Results:
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects in the format of rejects.csv, with header. Raises TooEarly until they are complete."""
         with self.reading(owner, job) as view:
-            self._views.refresh(view)
-            if not view.all_read:
-                self._views.refresh(view, consistent=True)
+            self._views.refresh(view, consistent=True)
             if not view.all_read:
                 raise self._too_early(view, job, "the list of rejects")
         # A stable sort: rejects of one file are in order already.
@@ -108,10 +105,10 @@ class Results:
         )
 
     @contextmanager
-    def reading(self, owner: str, job: str) -> Iterator[JobView]:
+    def reading(self, owner: str, job: str, *, consistent: bool = True) -> Iterator[JobView]:
         """Opens a job for reading. Raises JobDamaged if its logs cannot be read."""
         with translated_errors():
-            view = self._views.open(owner, job)
+            view = self._views.open(owner, job, consistent=consistent)
             with self._damage_of(owner, job):
                 yield view
 

@@ -103,12 +103,12 @@ class Uploads:
             )
 
     def held(self, owner: str, job: str, table: str) -> Held:
-        view = self._views.open(owner, job)
+        view = self._views.open(owner, job, consistent=True)
         return self._parts.held(view.name, self._table(view, job, table))
 
     def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
         """The receipts of the stored parts from a number on; also for a job that has ended."""
-        view = self._views.open(owner, job)
+        view = self._views.open(owner, job, consistent=first == 0)
         return self._parts.parts(view.name, self._table(view, job, table), first, limit)
 
     def complete(self, owner: str, job: str, table: str, parts: int) -> bool:

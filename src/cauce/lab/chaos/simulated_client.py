@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
-from cauce.api.jobs import ENDED, JobRequest, State
+from cauce.api.jobs import ENDED, JobRequest, JobStatus, State
 from cauce.gateway.errors import NoSuchJob, PartDiffers, ServiceError, TooEarly
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.model import PartBody, RejectPage, ResultPage
@@ -106,9 +106,13 @@ class SimulatedClient:
         yield from self.ask(lambda jobs: jobs.complete(OWNER, JOB, table, count))
 
     def wait(self) -> Script[None]:
-        """Until the job is done, as any gateway sees it."""
+        """Until the job is done, as any gateway sees it. No status is older than the one before."""
+        shown: list[int] = []
         while True:
             status = yield from self.ask(lambda jobs: jobs.status(OWNER, JOB))
+            before, shown = shown, _progress(status)
+            if any(now < then for now, then in zip(shown, before, strict=False)):
+                raise Violation(f"a gateway shows an older status than another one before: {shown}, after {before}")
             if status.state == "done":
                 return
             if status.state in ENDED or status.state == "damaged":
@@ -138,14 +142,12 @@ class SimulatedClient:
         yield from self.check_ended("cancelled")
 
     def check_ended(self, wanted: State) -> Script[None]:
-        """No gateway accepts a part of the job, and all show how it ended, though not all at once."""
+        """No gateway accepts a part of the job, and all show how it ended."""
         for gateway in self._service.gateways:
+            state = (yield from self.ask(lambda jobs: jobs.status(OWNER, JOB), [gateway])).state
+            if state != wanted:
+                raise Violation(f"the job was {wanted}, and {state} is shown now")
             yield from self._check_refused(wanted)
-            state = ""
-            while state != wanted:
-                state = (yield from self.ask(lambda jobs: jobs.status(OWNER, JOB), [gateway])).state
-                if state in ("failed", "damaged"):
-                    raise Violation(f"the job was {wanted}, and is {state} now")
 
     def _check_refused(self, wanted: State) -> Script[None]:
         table, parts = next(iter(self._case.parts.items()))
@@ -157,6 +159,12 @@ class SimulatedClient:
                 raise Violation(f"the job was {wanted}, and a part is refused with: {problem}") from problem
             return
         raise Violation(f"the job was {wanted}, and a part of it was accepted")
+
+
+def _progress(status: JobStatus) -> list[int]:
+    """Numbers of a status that never decrease."""
+    tables = [number for each in status.tables.values() for number in (each.parts, each.parts_read, each.rows)]
+    return tables + [each.pages for each in status.answers.values()]
 
 
 def _result(jobs: Jobs, cursor: str | None, query: str) -> ResultPage:
