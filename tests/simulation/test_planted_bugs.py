@@ -12,12 +12,11 @@ import pytest
 from cauce.errors import FabricFull
 from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
-from cauce.fabric.names import Log
+from cauce.fabric.names import Log, job_name
 from cauce.fabric.records import Kind, Record
-from cauce.gateway.jobs.part_store import PartStore, PartTarget
-from cauce.gateway.jobs.read_model_cache import Views
+from cauce.gateway.jobs.read_model import Views
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
-from cauce.gateway.validation.names import fabric_name
+from cauce.gateway.jobs.uploads import PartStore, PartTarget
 from cauce.job.completion import DumpedNames, Names
 from cauce.job.crashes import Scene
 from cauce.job.receipts import Receipt
@@ -258,7 +257,7 @@ def tombstone_after_deletion(patch: Patch) -> None:
     add = TombstoneStore.add
 
     def late(self: TombstoneStore, stone: Tombstone) -> None:
-        self._fabric.delete_job(fabric_name(stone.owner, stone.job))
+        self._fabric.delete_job(job_name(stone.owner, stone.job))
         add(self, stone)
 
     patch.setattr(TombstoneStore, "add", late)

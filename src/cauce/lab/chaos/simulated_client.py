@@ -78,14 +78,14 @@ class SimulatedClient:
 
     def _send(self, table: str, part: Part) -> Script[None]:
         body = PartBody(part.data or b"", "csv", "", part.file.name, part.first_line, part.header)
-        yield from self.ask(lambda jobs: jobs.put_part(OWNER, JOB, table, part.seq, body))
+        yield from self.ask(lambda jobs: jobs.uploads.put_part(OWNER, JOB, table, part.seq, body))
         self._acknowledged[table].add(part.seq)
 
     def send_rival(self, table: str, part: Part, data: bytes) -> Script[None]:
         """Sends a part until it is acknowledged or refused because of another content."""
         body = PartBody(data, "csv", "", part.file.name, part.first_line, part.header)
         try:
-            yield from self.ask(lambda jobs: jobs.put_part(OWNER, JOB, table, part.seq, body))
+            yield from self.ask(lambda jobs: jobs.uploads.put_part(OWNER, JOB, table, part.seq, body))
             self._acknowledged[table].add(part.seq)
         except PartDiffers:
             return
@@ -96,14 +96,14 @@ class SimulatedClient:
 
     def _check_held(self, table: str) -> Script[None]:
         known = set(self._acknowledged[table])
-        held = yield from self.ask(lambda jobs: jobs.held(OWNER, JOB, table))
+        held = yield from self.ask(lambda jobs: jobs.uploads.held(OWNER, JOB, table))
         stored = {seq for first, last in held.ranges for seq in range(first, last + 1)}
         if not known <= stored:
             raise Violation(f"acknowledged parts of {table} are not known any more: {sorted(known - stored)}")
 
     def _complete(self, table: str) -> Script[None]:
         count = len(self._case.parts[table])
-        yield from self.ask(lambda jobs: jobs.complete(OWNER, JOB, table, count))
+        yield from self.ask(lambda jobs: jobs.uploads.complete(OWNER, JOB, table, count))
 
     def wait(self) -> Script[None]:
         """Until the job is done, as any gateway sees it. No status is older than the one before."""
@@ -153,7 +153,7 @@ class SimulatedClient:
         table, parts = next(iter(self._case.parts.items()))
         body = PartBody(parts[0].data or b"", "csv", "", "late", 0, parts[0].header)
         try:
-            yield from self.ask(lambda jobs: jobs.put_part(OWNER, JOB, table, parts[0].seq, body))
+            yield from self.ask(lambda jobs: jobs.uploads.put_part(OWNER, JOB, table, parts[0].seq, body))
         except ServiceError as problem:
             if isinstance(problem, NoSuchJob | TooEarly):
                 raise Violation(f"the job was {wanted}, and a part is refused with: {problem}") from problem
