@@ -29,11 +29,7 @@ _LIST_PAGE = (
 
 
 class JobRoutes:
-    def __init__(
-        self,
-        pool: Pool[Service],
-        watching: StatusPolling,
-    ) -> None:
+    def __init__(self, pool: Pool[Service], watching: StatusPolling) -> None:
         self._pool = pool
         self._watching = watching
 

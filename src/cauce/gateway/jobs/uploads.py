@@ -172,7 +172,7 @@ class PartStore:
 
 
 class Uploads:
-    """The tables of jobs."""
+    """Uploads to the tables of jobs. `PartStore` does what they share with those to kept datasets."""
 
     def __init__(self, context: JobContext) -> None:
         self._context = context
