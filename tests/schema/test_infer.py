@@ -197,7 +197,7 @@ def test_a_few_bad_cells_are_remarked(tmp_path: Path) -> None:
     remark = (
         "column x is text because of cells such as 'two'; as integer, 1 of 51 values of the sample would be rejected"
     )
-    assert found.nearly == {"x": f"t: {remark}"}
+    assert found.mixed_columns == {"x": f"t: {remark}"}
     assert found.notes == ()
 
 

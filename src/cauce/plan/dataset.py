@@ -133,7 +133,7 @@ class Dataset:
             raise unknown_name(f"query of {self.name}:", ", ".join(unknown), self.queries)
         return [query for name, query in self.queries.items() if not names or name in names]
 
-    def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
+    def parameter_values(self, given: Mapping[str, str] | None) -> dict[str, str]:
         """The value of every parameter: the given one or the default."""
         given = dict(given or {})
         settled: dict[str, str] = {}
@@ -160,7 +160,7 @@ class Dataset:
         With `isolate`, types are inferred in a forked child process where fork is available: see isolation.py.
         """
         whole_number("partitions", partitions, 1)
-        settled = self.settle(parameters)
+        settled = self.parameter_values(parameters)
         chosen = self.choose(queries)
         relations = [self._declared(query, settled) for query in chosen]
 

@@ -25,8 +25,7 @@ from cauce.scan.headers import is_text
 from cauce.scan.parts import TableFile
 from cauce.scan.reader import read_part
 from cauce.scan.tables import Column, TableSpec
-from cauce.schema.column_types import nearly as nearly_typed
-from cauce.schema.column_types import type_of_texts
+from cauce.schema.column_types import type_of_most, type_of_texts
 from cauce.schema.dialect import DELIMITERS, Dialect, dialect_of, has_header
 from cauce.schema.find_tables import FoundTable
 from cauce.schema.json_types import json_columns
@@ -47,19 +46,19 @@ class Inferred(msgspec.Struct, frozen=True):
     schema: TableSchema
     notes: tuple[str, ...] = ()
     rows: int = 0
-    nearly: dict[str, str] = {}
+    mixed_columns: dict[str, str] = {}
 
 
 @dataclass
 class _Columns:
-    """What the files of a table have shown so far: texts of CSV cells, types of other columns, and the rows."""
+    """Samples of the files of a table: texts of CSV cells, types of other columns, and the number of rows."""
 
     texts: dict[str, list[pl.Series]] = field(default_factory=dict)
     types: dict[str, list[ColumnType]] = field(default_factory=dict)
     order: dict[str, None] = field(default_factory=dict)
     by_file: dict[str, frozenset[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    nearly: dict[str, str] = field(default_factory=dict)
+    mixed_columns: dict[str, str] = field(default_factory=dict)
     rows: float = 0.0
 
     def add(self, file: TableFile, names: Iterable[str]) -> None:
@@ -82,9 +81,9 @@ class _Columns:
 
     def _note_exceptions(self, name: str, texts: pl.Series) -> None:
         """Remarks that a few cells are the reason why a column is text."""
-        found = nearly_typed(texts)
+        found = type_of_most(texts)
         if found is not None:
-            self.nearly[name] = (
+            self.mixed_columns[name] = (
                 f"column {name} is text because of cells such as {found.example!r}; as {found.type}, "
                 f"{found.count:,} of {found.values:,} values of the sample would be rejected"
             )
@@ -108,8 +107,8 @@ def infer(found: FoundTable) -> Inferred:
     delimiter = dialect.delimiter if any(not isinstance(format_of(file.path), Tsv) for file in csv) else ","
     schema = TableSchema(found.name, found.path, schemas, delimiter, dialect.quote, header)
     notes = [*columns.notes, *_missing(columns)]
-    nearly = {name: f"{found.name}: {remark}" for name, remark in columns.nearly.items()}
-    return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), nearly)
+    mixed_columns = {name: f"{found.name}: {remark}" for name, remark in columns.mixed_columns.items()}
+    return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), mixed_columns)
 
 
 def _add_file(columns: _Columns, file: TableFile, form: Format, dialect: Dialect, header: bool, budget: int) -> None:

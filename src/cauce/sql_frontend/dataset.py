@@ -42,7 +42,7 @@ class SqlDataset(Dataset):
             parts.append(f"{spec.name} {dict(spec.columns)} {spec.required} {spec.delimiter} {spec.null}")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
+    def parameter_values(self, given: Mapping[str, str] | None) -> dict[str, str]:
         """The value of every parameter: the given one or the default. A parameter without a default must be given if
         a statement uses it, which its translation checks."""
         defaults = {name: value for text in self.texts for name, value in parse(text).defaults.items()}
@@ -62,7 +62,7 @@ class SqlDataset(Dataset):
 
     def add_queries(self, given: Mapping[str, str] | None = None, questions: Mapping[str, str] | None = None) -> None:
         """Declares the statements as queries, translated with these parameters."""
-        settled = self.settle(given)
+        settled = self.parameter_values(given)
         for name, answer in self.answers(settled).items():
             self.queries[name] = Query(name, (questions or {}).get(name, ""), answer.outputs, _declare(answer))
 
