@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cauce.errors import UsageError, unknown
 from tests.mutations.mutation import Mutation
-from tests.mutations.pytest_runs import TestRun, adopt_orphans, run_tests
+from tests.mutations.pytest_runs import PytestRun, adopt_orphans, run_tests
 from tests.mutations.source_copy import SourceCopy, occurrences
 from tests.mutations.table import ATTACKS, MUTATIONS
 from tests.mutations.verdict import Judgement, Verdict, judge
@@ -68,7 +68,7 @@ def run_all(chosen: Sequence[Mutation], scratch: Path) -> dict[str, Judgement]:
     return verdicts
 
 
-def run_one(mutation: Mutation, copy: SourceCopy, scratch: Path, unmutated: TestRun) -> Judgement:
+def run_one(mutation: Mutation, copy: SourceCopy, scratch: Path, unmutated: PytestRun) -> Judgement:
     for each, count in zip(mutation.replacements, occurrences(copy.folder, mutation), strict=True):
         if count != 1:
             return Judgement(Verdict.NOT_READY, each.file, f"{each.old!r} occurs {count} times")

@@ -36,7 +36,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class TestRun:
+class PytestRun:
     """A run of pytest. `exit_code` is None if it was stopped at the timeout."""
 
     exit_code: int | None
@@ -58,7 +58,7 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def run_tests(folder: Path, scratch: Path, tests: Sequence[str], timeout_s: float) -> TestRun:
+def run_tests(folder: Path, scratch: Path, tests: Sequence[str], timeout_s: float) -> PytestRun:
     report, output = scratch / "report.jsonl", scratch / "output.txt"
     report.write_text("")
     options = ["-q", "-p", "tests.mutations.report_plugin", "-p", "no:cacheprovider", "-p", "no:schemathesis"]
@@ -79,7 +79,7 @@ def run_tests(folder: Path, scratch: Path, tests: Sequence[str], timeout_s: floa
             _kill_children()
     phases = tuple(Phase(**json.loads(line)) for line in report.read_text(encoding="utf-8").splitlines())
     text = output.read_bytes()[-_OUTPUT_BYTES:].decode(errors="replace")
-    return TestRun(code, time.monotonic() - started, phases, text)
+    return PytestRun(code, time.monotonic() - started, phases, text)
 
 
 def _kill_children() -> None:

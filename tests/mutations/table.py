@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.mutations.crashes import ATTACKS as CRASHES
 from tests.mutations.mutation import Attack, Mutation
+from tests.mutations.requests import ATTACKS as ON_GATEWAYS
+from tests.mutations.workers import ATTACKS as ON_WORKERS
 
-ATTACKS: tuple[Attack, ...] = (*CRASHES,)
+ATTACKS: tuple[Attack, ...] = (*ON_WORKERS, *ON_GATEWAYS)
 MUTATIONS: tuple[Mutation, ...] = tuple(mutation for attack in ATTACKS for mutation in attack.mutations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
-from tests.mutations.pytest_runs import Phase, TestRun
+from tests.mutations.pytest_runs import Phase, PytestRun
 from tests.mutations.verdict import Verdict, judge
 
 TEST, OTHER = "tests/test_a.py::test_one", "tests/test_a.py::test_two"
@@ -14,7 +14,7 @@ def mutation(*tests: str, raises: tuple[str, ...] = (), hangs: bool = False) -> 
 
 
 def verdict(mutated: Mutation, code: int | None, *phases: Phase) -> Verdict:
-    return judge(mutated, TestRun(code, 1.0, phases, "")).verdict
+    return judge(mutated, PytestRun(code, 1.0, phases, "")).verdict
 
 
 def failed(node: str = TEST, phase: str = "call", exception: str = "AssertionError") -> Phase:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.mutations.mutation import Mutation
-from tests.mutations.pytest_runs import Phase, TestRun
+from tests.mutations.pytest_runs import Phase, PytestRun
 
 FAILED_TESTS = 1
 """The exit code of pytest if tests have failed and nothing else went wrong."""
@@ -30,7 +30,7 @@ class Judgement:
     why: str = ""
 
 
-def judge(mutation: Mutation, run: TestRun) -> Judgement:
+def judge(mutation: Mutation, run: PytestRun) -> Judgement:
     """The verdict on a run of the tests with the mutation."""
     if run.exit_code is None:
         verdict = Verdict.DETECTED if mutation.hangs else Verdict.TIMEOUT
@@ -43,7 +43,7 @@ def judge(mutation: Mutation, run: TestRun) -> Judgement:
     return _judge_failures(mutation, run, failures)
 
 
-def _judge_failures(mutation: Mutation, run: TestRun, failures: Mapping[str, list[Phase]]) -> Judgement:
+def _judge_failures(mutation: Mutation, run: PytestRun, failures: Mapping[str, list[Phase]]) -> Judgement:
     for test, found in failures.items():
         if not found:
             others = [each for each in run.phases if each.outcome == "failed"]
