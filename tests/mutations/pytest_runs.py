@@ -62,6 +62,8 @@ def run_tests(folder: Path, scratch: Path, tests: Sequence[str], timeout_s: floa
     report, output = scratch / "report.jsonl", scratch / "output.txt"
     report.write_text("")
     options = ["-q", "-p", "tests.mutations.report_plugin", "-p", "no:cacheprovider", "-p", "no:schemathesis"]
+    # Python 3.11 may fail to parse the source for pytest's own tracebacks.
+    options.append("--tb=native")
     command = [sys.executable, "-m", "pytest", *options, f"--basetemp={scratch / 'tests'}", *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), REPORT_VARIABLE: str(report)}
     started = time.monotonic()

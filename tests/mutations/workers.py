@@ -64,7 +64,7 @@ KILLED_WORKERS = Attack(
             "readyz-hides-missing-workers",
             "/readyz did not report that no worker was available.",
             in_file("gateway/http/routes.py", ('"" if missing is None else missing.text', '""')),
-            (f"{NO_WORKER}::test_a_service_without_workers_is_ready_with_a_notice",),
+            ("tests/gateway/http/test_app.py::test_a_gateway_without_workers_is_ready_with_a_notice",),
         ),
         Mutation(
             "why-hides-missing-workers",
@@ -302,6 +302,7 @@ UNREADABLE_LOGS = Attack(
                 "worker/job_table.py", ("if is_transient(problem) and (aside is None or aside.may_retry):", "if False:")
             ),
             (f"{LOOP}::test_a_job_that_was_set_aside_resumes_after_a_transient_error",),
+            raises=("JobFailed",),
         ),
         Mutation(
             "damage-hides-the-list-of-jobs",

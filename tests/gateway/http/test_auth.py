@@ -132,3 +132,29 @@ def test_the_error_for_a_proxied_request_names_the_token_settings(tmp_path: Path
     with pytest.raises(HttpError, match="CAUCE_TOKEN or CAUCE_TOKEN_FILE") as problem:
         access.admit(Request(scope))
     assert "--token" not in str(problem.value)
+
+
+def admitted(tmp_path: Path, method: str, headers: dict[str, str]) -> str:
+    access = Access(Tokens(tmp_path / "tokens.json"), needs_token=False)
+    encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    return access.owner(Request({"type": "http", "method": method, "headers": encoded}))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
+     {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"}],
+)  # fmt: skip
+def test_a_request_of_another_sites_page_is_refused(tmp_path: Path, headers: dict[str, str]) -> None:
+    for method in ("PUT", "POST", "DELETE"):
+        with pytest.raises(HttpError) as problem:
+            admitted(tmp_path, method, {"Host": "localhost", **headers})
+        assert (problem.value.status, problem.value.code) == (403, "cross-site")
+    assert admitted(tmp_path, "PUT", {"Host": "localhost", "Origin": "http://localhost"}) == "local"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8080"])
+def test_a_request_without_a_token_must_name_a_loopback_host(tmp_path: Path, host: str) -> None:
+    with pytest.raises(HttpError, match="must be addressed as localhost"):
+        admitted(tmp_path, "GET", {"Host": host})
+    assert admitted(tmp_path, "GET", {"Host": "127.0.0.1:8080"}) == "local"
