@@ -368,7 +368,8 @@ DATAGRAMS = Attack(
                 "doctor/messaging/udp.py",
                 (
                     "        fresh = self._receiver.admit(envelope.stamp)\n",
-                    "        fresh = self._receiver.admit(envelope.stamp)\n        self._learn(sender, envelope.stamp.session)\n",
+                    "        fresh = self._receiver.admit(envelope.stamp)\n"
+                    "        self._learn(sender, envelope.stamp.session)\n",
                 ),
             ),
             (f"{UDP}::test_a_replayed_message_has_no_effect",),
