@@ -24,22 +24,27 @@ MOST_CHARACTERS = 400
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./test mutations", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="mutations to run; all by default")
-    parser.add_argument("--list", action="store_true", help="print the mutations and run none")
-    given = parser.parse_args(arguments)
-    if given.list:
+    chosen = parse(arguments)
+    if chosen is None:
         print_list()
         return 0
-    try:
-        chosen = choose(given.names)
-    except UsageError as problem:
-        parser.error(str(problem))
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="cauce-mutations-", ignore_cleanup_errors=True) as scratch:
         verdicts = run_all(chosen, Path(scratch))
     print_summary(verdicts)
     return int(any(each.verdict is not Verdict.DETECTED for each in verdicts.values()))
+
+
+def parse(arguments: Sequence[str]) -> list[Mutation] | None:
+    """The mutations to run; None if they are to be listed. Exits if the arguments are invalid."""
+    parser = argparse.ArgumentParser(prog="./test mutations", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutations to run; all by default")
+    parser.add_argument("--list", action="store_true", help="print the mutations and run none")
+    given = parser.parse_args(arguments)
+    try:
+        return None if given.list else choose(given.names)
+    except UsageError as problem:
+        parser.error(str(problem))
 
 
 def choose(names: Sequence[str]) -> list[Mutation]:

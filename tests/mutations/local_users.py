@@ -418,6 +418,7 @@ INSTALLERS = Attack(
                 ),
             ),
             ("tests/test_environment.py::test_environment_has_neither_pip_nor_setuptools",),
+            timeout_s=240.0,
         ),
     ),
 )

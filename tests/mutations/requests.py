@@ -286,7 +286,11 @@ FOREIGN_DATASETS = Attack(
                     "if name not in self._sources():",
                     'if name not in self._sources() and not name.endswith(".py"):',
                 ),
-                ("        file = self._sources()[name]\n", "        file = self._sources().get(name)\n"),
+                (
+                    "        file = self._sources()[name]\n",
+                    '        if name.endswith(".py"):\n            return load(name)\n'
+                    "        file = self._sources()[name]\n",
+                ),
             ),
             (
                 "tests/datasets/test_registry.py::test_a_path_is_never_loaded",
@@ -327,7 +331,7 @@ EXITING_DATASETS = Attack(
             "exits-of-queries-end-the-process",
             "sys.exit() in a query of a dataset file ended the process that planned it.",
             in_file("plan/dataset.py", ("except (Exception, SystemExit) as problem:", "except Exception as problem:")),
-            (f"{BROKEN_DATASETS}::test_a_file_that_becomes_broken_and_is_corrected[query exits]",),
+            ("tests/plan/checks/test_mistakes.py::test_a_mistake_in_a_query[exit]",),
             raises=("SystemExit",),
         ),
         Mutation(
