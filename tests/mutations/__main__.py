@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cauce.errors import UsageError, unknown
+from cauce.errors import UsageError, did_you_mean
 from tests.mutations.mutation import Mutation
 from tests.mutations.pytest_runs import PytestRun, adopt_orphans, run_tests
 from tests.mutations.source_copy import SourceCopy, occurrences
@@ -51,7 +51,7 @@ def choose(names: Sequence[str]) -> list[Mutation]:
     by_name = {each.name: each for each in MUTATIONS}
     for name in names:
         if name not in by_name:
-            raise unknown("mutation", name, by_name)
+            raise UsageError(f"unknown mutation {name}{did_you_mean(name, by_name)}; --list prints all")
     return [by_name[name] for name in names or by_name]
 
 

@@ -201,10 +201,7 @@ TWO_COMMANDS = Attack(
         Mutation(
             "temporary-files-shared",
             "Two writers of one file used the same temporary file.",
-            in_file(
-                "runner/output_dir.py",
-                ('f".{path.name}.{secrets.token_hex(8)}.part"', 'f".{path.name}.{8 * "00"}.part"'),
-            ),
+            in_file("runner/output_dir.py", ('{secrets.token_hex(8)}.part")', '0000000000000000.part")')),
             (f"{OUTPUT_DIR}::test_two_writers_of_one_file_have_separate_temporary_files",),
             raises=("FileExistsError",),
         ),
@@ -323,10 +320,11 @@ CHANGED_FILES = Attack(
             "references-compared-without-the-size",
             "A file that had grown or shrunk after it was submitted was read.",
             in_file(
-                "scan/parts.py",
+                "scan/files/file_bytes.py",
                 (
-                    "return cls(found.st_size, found.st_mtime_ns, found.st_ino)",
-                    "return cls(0, found.st_mtime_ns, found.st_ino)",
+                    "if FileState.of(os.fstat(opened)) != named.state:",
+                    "found = os.fstat(opened)\n"
+                    "    if (found.st_mtime_ns, found.st_ino) != (named.state.modified_ns, named.state.inode):",
                 ),
             ),
             (f"{REFERENCES}::test_a_job_fails_if_its_file_was_changed_after_it_was_submitted[extended]",),
@@ -352,7 +350,7 @@ DATAGRAMS = Attack(
             ),
             (
                 f"{UDP}::test_a_replayed_message_is_dropped",
-                "tests/doctor/messaging/test_freshness.py::test_each_number_is_admitted_once_in_any_order",
+                "tests/doctor/messaging/test_freshness.py::test_a_datagram_for_another_session_is_rejected",
             ),
         ),
         Mutation(
@@ -380,7 +378,10 @@ DATAGRAMS = Attack(
             in_file(
                 "doctor/messaging/envelope.py", ("if not hmac.compare_digest(mac, self._mac_of(data)):", "if not mac:")
             ),
-            (f"{UDP}::test_messages_with_a_wrong_key_and_garbage_are_ignored",),
+            (
+                f"{UDP}::test_messages_with_a_wrong_key_and_garbage_are_ignored",
+                "tests/doctor/messaging/test_envelope.py::test_a_message_of_another_key_or_cluster_is_dropped",
+            ),
         ),
         Mutation(
             "sockets-bound-to-all-addresses",

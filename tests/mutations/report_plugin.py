@@ -19,6 +19,12 @@ def _append(node: str, phase: str, outcome: str, exception: str = "", message: s
         file.write(json.dumps(fields) + "\n")
 
 
+def _first_line(error: str) -> str:
+    """The first line of an error; also the second one if the first has only its type."""
+    lines = [*error.splitlines(), "", ""]
+    return f"{lines[0]}{lines[1].strip()}" if lines[0].endswith(": ") else lines[0]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -27,7 +33,7 @@ def pytest_runtest_makereport(
     exception, message = "", ""
     if call.excinfo is not None:
         exception = call.excinfo.type.__name__
-        message = next(iter(call.excinfo.exconly().splitlines()), "")
+        message = _first_line(call.excinfo.exconly())
     _append(item.nodeid, report.when, report.outcome, exception, message)
     return report
 

@@ -186,9 +186,7 @@ LONG_TEXT = Attack(
             "vader-in-quadratic-time",
             "The time of VADER grew with the square of the number of words around a `but`.",
             in_file("scan/sentiment/rules.py", ("if but >= 0 and kept <= FEW_WORDS:", "if but >= 0 and kept >= 0:")),
-            (f"{LONG_TEXTS}::test_vader_scores_four_megabytes_at_once[a but among many words]",),
-            timeout_s=40.0,
-            hangs=True,
+            (f"{LONG_TEXTS}::test_the_time_of_a_long_text_is_a_fraction_of_quadratic_time",),
         ),
         Mutation(
             "textblob-in-quadratic-time",
@@ -197,12 +195,10 @@ LONG_TEXT = Attack(
                 "scan/sentiment/polarity.py",
                 (
                     "    scores = _scores(_counted(_words(text)))\n",
-                    "    if sentiment(text):\n        return float(sentiment(text)[0])\n    scores = [0.0]\n",
+                    "    if text:\n        return float(sentiment(text)[0])\n    scores = [0.0]\n",
                 ),
             ),
-            (f"{LONG_TEXTS}::test_textblob_scores_four_hundred_kilobytes_at_once[exclamation marks]",),
-            timeout_s=40.0,
-            hangs=True,
+            (f"{LONG_TEXTS}::test_the_time_of_a_long_text_is_a_fraction_of_quadratic_time",),
         ),
         Mutation(
             "heartbeats-missing-within-steps",

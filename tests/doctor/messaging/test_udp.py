@@ -225,6 +225,12 @@ def test_messages_with_a_wrong_key_and_garbage_are_ignored() -> None:
     one = UdpEndpoint(AUTHENTICATOR, "doctor-1", GENERATION, here)
     stranger = UdpEndpoint(Authenticator("c", b"x" * 32), "doctor-2", GENERATION, client_socket(["127.0.0.1:1"]))
     stranger.send(address_of_socket(here), StatusQuery(1))
+    # Long enough for an exchange of sessions, without which no message is accepted.
+    for _ in range(5):
+        one.wait(0.02)
+        assert list(one.receive()) == []
+        stranger.wait(0.02)
+        assert list(stranger.receive()) == []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loud:
         for data in (b"", b"x", b"y" * 60_000):
             loud.sendto(data, here.getsockname())
