@@ -107,8 +107,8 @@ OTHER_VERSIONS = Attack(
             "emptied-manifests-count-as-deleted-jobs",
             "A job whose manifest was emptied was reported as expired.",
             in_file(
-                "fabric/files/jobs.py",
-                ("                return file.read()\n", "                return file.read() or None\n"),
+                "gateway/jobs/read_model_cache.py",
+                ("        return data\n\n    def stone", "        return data or None\n\n    def stone"),
             ),
             (f"{STORED_JOBS}::test_a_damaged_manifest_is_reported_and_can_be_removed",),
             raises=("NoSuchJob",),
@@ -127,7 +127,7 @@ OTHER_VERSIONS = Attack(
             "versions-of-records-unchecked",
             "Records of a newer version were read as those of this version.",
             in_file("fabric/records.py", ("    if version != VERSION:\n", "    if version < 0:\n")),
-            (f"{STORED_JOBS}::test_a_log_of_a_newer_version_is_reported_and_does_not_fail_the_job",),
+            ("tests/fabric/test_records.py::test_another_version_is_refused",),
         ),
         Mutation(
             "version-of-the-fabric-unchecked",
