@@ -27,6 +27,8 @@ from tests.gateway.asking import Client, ask, scope_of
 from tests.gateway.serving import JOB, Sent, run_to_end, send
 
 NAME = "ana"
+STREAM_ENDS_S = 15.0
+"""More than the interval at which a token is checked."""
 
 
 @pytest.fixture
@@ -110,7 +112,8 @@ def test_a_download_with_a_valid_token_is_complete(tmp_path: Path, token: str) -
 
 def test_an_event_stream_ends_when_its_token_is_removed(tmp_path: Path, token: str) -> None:
     client = Client(lambda: revoke(tmp_path))
-    asyncio.run(ask(settings_of(tmp_path), client, scope_of("/v1/events", token)))
+    asking = ask(settings_of(tmp_path), client, scope_of("/v1/events", token))
+    asyncio.run(asyncio.wait_for(asking, STREAM_ENDS_S))
     assert client.complete
 
 
