@@ -404,6 +404,19 @@ CONTAINERS = Attack(
             in_file("doctor/launch/container.py", ('f"{path}:{path}:ro"', 'f"{path}:{path}"')),
             (f"{STARTUP}::test_containers_can_change_nothing_but_the_folders_of_the_service",),
         ),
+        Mutation(
+            "containers-may-write-to-their-file-system",
+            "Containers of `cauce deploy compose` could write to their whole file system.",
+            tuple(
+                Replacement(
+                    f"src/cauce/lab/deploy/templates/compose/{name}.yaml",
+                    "    read_only: true\n",
+                    "    read_only: false\n",
+                )
+                for name in ("gateway", "compose", "doctor")
+            ),
+            ("tests/lab/deploy/test_compose.py::test_containers_can_write_to_their_mounts_only",),
+        ),
     ),
 )
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 DETECTED_BY = ("AssertionError", "Failed")
 """Exceptions by which a test detects a mutation: its assertions, and `pytest.raises` where nothing was raised."""
-TIMEOUT_S = 60.0
+TIMEOUT_S = 180.0
+"""Of the tests of one mutation. Most take a few seconds."""
 
 
 @dataclass(frozen=True)

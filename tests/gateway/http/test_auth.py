@@ -27,7 +27,7 @@ from tests.gateway.asking import Client, ask, scope_of
 from tests.gateway.serving import JOB, Sent, run_to_end, send
 
 NAME = "ana"
-STREAM_ENDS_S = 15.0
+STREAM_ENDS_S = 10.0
 """More than the interval at which a token is checked."""
 
 
