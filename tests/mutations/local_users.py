@@ -9,7 +9,7 @@ PRIVATE_SERVICE = "tests/cli/test_private_service.py"
 OUTPUT_DIR = "tests/runner/test_output_dir.py"
 WORK_DIR = "tests/runner/test_work_dir.py"
 STORE = "tests/scan/native/test_store.py"
-REFERENCES = "tests/gateway/validation/test_file_references.py"
+REFERENCES = "tests/gateway/jobs/test_part_validation.py"
 ADDRESS = "tests/fabric/test_address.py"
 UDP = "tests/doctor/messaging/test_udp.py"
 STARTUP = "tests/service/test_startup.py"
@@ -256,7 +256,7 @@ CHANGED_FILES = Attack(
         Mutation(
             "references-into-the-service",
             "A tenant could read the service's own files, if they were below --allow-files.",
-            in_file("gateway/validation/file_references.py", (" or _containing(real, limits.private):", ":")),
+            in_file("gateway/jobs/part_validation.py", (" or _containing(real, limits.private):", ":")),
             (
                 f"{REFERENCES}::test_a_reference_into_the_service_directory_is_rejected",
                 f"{REFERENCES}::test_a_reference_to_a_private_file_is_rejected",
@@ -278,7 +278,7 @@ CHANGED_FILES = Attack(
             "references-follow-links-at-the-gateway",
             "A link that replaced a directory after the check of a reference was followed.",
             in_file(
-                "gateway/validation/file_references.py",
+                "gateway/jobs/part_validation.py",
                 ("opened = open_nofollow(real)", "opened = os.open(real, os.O_RDONLY)"),
             ),
             (f"{REFERENCES}::test_a_link_put_in_place_after_the_check_is_not_followed",),

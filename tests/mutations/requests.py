@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Attack, Mutation, in_file
 
-LIMITS = "tests/gateway/asgi/test_concurrency_limits.py"
+LIMITS = "tests/gateway/asgi/test_application.py"
 BODIES = "tests/service/test_http_bodies.py"
 REDACTION = "tests/gateway/test_redaction.py"
 AUTH = "tests/gateway/http/test_auth.py"
@@ -23,24 +23,21 @@ CROWDING = Attack(
             "A body held memory for its announced length before it had arrived.",
             in_file(
                 "gateway/asgi/request_body.py",
-                (
-                    "await _acquire_budget(reservation, len(chunk), window)",
-                    "await _acquire_budget(reservation, content_length(request) or len(chunk), window)",
-                ),
+                ("deadline += await self.acquire(len(chunk))", "deadline += await self.acquire(limit.most_bytes)"),
             ),
             (f"{LIMITS}::test_an_announced_body_holds_only_what_has_arrived",),
         ),
         Mutation(
             "bodies-may-trickle",
             "A body of one byte a second was received for ever.",
-            in_file("gateway/asgi/request_body.py", ("if self._bytes >= self._pace.window_bytes:", "if size:")),
+            in_file("gateway/asgi/request_body.py", ("if window_bytes >= limit.pace.window_bytes:", "if chunk:")),
             ("tests/gateway/asgi/test_body_pace.py::test_a_body_below_the_minimum_rate_is_given_up",),
         ),
         Mutation(
             "bodies-occupy-all-requests",
             "Bodies that hardly arrived occupied all requests of a gateway.",
             in_file(
-                "gateway/asgi/concurrency_limits.py",
+                "gateway/asgi/application.py",
                 ('if full and not (kind == "requests" and self._evict_slow()):', "if full:"),
             ),
             (f"{LIMITS}::test_at_the_limit_the_slowest_body_of_the_busiest_owner_is_evicted",),
@@ -49,14 +46,14 @@ CROWDING = Attack(
         Mutation(
             "event-streams-count-as-requests",
             "Idle event streams used up the limit of requests.",
-            in_file("gateway/http/routes.py", ("exchange.permit.become_stream()", "pass")),
+            in_file("gateway/http/auth.py", ("exchange.become_stream()", "pass")),
             (f"{BODIES}::test_concurrent_event_streams_above_the_limit_get_429",),
         ),
         Mutation(
             "event-streams-taken-by-one-owner",
             "One owner could open all event streams of a gateway.",
             in_file(
-                "gateway/asgi/concurrency_limits.py",
+                "gateway/asgi/application.py",
                 ('if owner not in ("", LOCAL) and self._open[kind, owner] >= self._per_owner[kind]:', "if False:"),
             ),
             ("tests/service/test_http_crowding.py::test_an_owner_cannot_take_all_event_streams",),
@@ -64,7 +61,7 @@ CROWDING = Attack(
         Mutation(
             "health-routes-limited",
             "Health checks were refused at the limit of requests, and an orchestrator killed the gateway.",
-            in_file("gateway/asgi/concurrency_limits.py", ("if path in UNLIMITED_PATHS:", "if not path:")),
+            in_file("gateway/asgi/application.py", ("if exchange.path in UNLIMITED_PATHS:", "if not exchange.path:")),
             (f"{BODIES}::test_concurrent_requests_above_the_limit_get_429",),
         ),
     ),
@@ -141,8 +138,8 @@ OTHER_TENANTS = Attack(
             "removed-tokens-keep-their-downloads",
             "A download continued after its token was removed.",
             in_file(
-                "gateway/http/routes.py",
-                ("                guard = chunks_while_valid\n", "                return response\n"),
+                "gateway/http/auth.py",
+                ("                guarded = _chunks_while_valid\n", "                return response\n"),
             ),
             (f"{AUTH}::test_a_download_is_aborted_when_its_token_is_removed",),
         ),
@@ -251,20 +248,20 @@ OTHER_SITES = Attack(
         Mutation(
             "json-of-any-content-type",
             "A form of another site could complete a table: JSON was accepted with any content type.",
-            in_file("gateway/asgi/request_body.py", ("if media_type != JSON:", "if False:")),
+            in_file("gateway/asgi/application.py", ("if media_type != JSON:", "if False:")),
             (f"{APP}::test_a_form_of_a_page_is_not_taken_for_json",),
         ),
         Mutation(
             "answers-cached",
             "Answers could be kept in shared caches.",
-            in_file("gateway/asgi/request_io.py", ('b"cache-control": b"no-store", ', "")),
+            in_file("gateway/asgi/application.py", ('b"cache-control": b"no-store", ', "")),
             (f"{APP}::test_a_response_is_neither_cached_nor_sniffed",),
         ),
         Mutation(
             "answers-sniffed",
             "A browser could take an answer for a page.",
             in_file(
-                "gateway/asgi/request_io.py", ('b"no-store", b"x-content-type-options": b"nosniff"}', 'b"no-store"}')
+                "gateway/asgi/application.py", ('b"no-store", b"x-content-type-options": b"nosniff"}', 'b"no-store"}')
             ),
             (f"{APP}::test_a_response_is_neither_cached_nor_sniffed",),
         ),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cauce.gateway.asgi.concurrency_limits import RequestLimiter
+from cauce.gateway.asgi.application import RequestLimiter
 from cauce.gateway.asgi.problems import HttpError
-from cauce.gateway.asgi.request_body import Pace, read_body
+from cauce.gateway.asgi.request_body import BodyLimit, Pace
 from cauce.gateway.settings import GatewaySettings
-from tests.gateway.asgi.test_concurrency_limits import HUGE, Client
+from tests.gateway.asgi.test_application import HUGE, Client
 
 PACE = Pace(window_s=0.2, bytes_per_s=1000)
 WITHIN_S = 5.0
@@ -20,17 +20,18 @@ WITHIN_S = 5.0
 async def status_of(chunk: bytes, pause_s: float) -> int:
     """The status of the error that ends a body of such chunks; 0 if it still arrives after some time."""
     client = Client()
-    exchange = client.exchange()
+    limiter = RequestLimiter(GatewaySettings(Path(), Path()))
+    exchange = client.exchange(limiter)
 
     async def trickle() -> None:
         while True:
             client.sent.put_nowait(chunk)
             await asyncio.sleep(pause_s)
 
-    with RequestLimiter(GatewaySettings(Path(), Path())).acquire("/") as exchange.permit:
+    with limiter.counting(exchange):
         sending = asyncio.create_task(trickle())
         try:
-            await asyncio.wait_for(read_body(client.request, HUGE, pace=PACE), WITHIN_S)
+            await asyncio.wait_for(exchange.read_body(client.request, BodyLimit(HUGE, PACE)), WITHIN_S)
         except HttpError as problem:
             return problem.status
         except TimeoutError:
