@@ -107,8 +107,8 @@ OTHER_VERSIONS = Attack(
             "emptied-manifests-count-as-deleted-jobs",
             "A job whose manifest was emptied was reported as expired.",
             in_file(
-                "gateway/jobs/read_model_cache.py",
-                ("        return data\n\n    def stone", "        return data or None\n\n    def stone"),
+                "gateway/jobs/read_model.py",
+                ("        return data\n\n    def tombstone", "        return data or None\n\n    def tombstone"),
             ),
             (f"{STORED_JOBS}::test_a_damaged_manifest_is_reported_and_can_be_removed",),
             raises=("NoSuchJob",),

@@ -140,7 +140,7 @@ def test_the_error_for_a_proxied_request_names_the_token_settings(tmp_path: Path
 def admitted(tmp_path: Path, method: str, headers: dict[str, str]) -> str:
     access = Access(Tokens(tmp_path / "tokens.json"), needs_token=False)
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    return access.owner(Request({"type": "http", "method": method, "headers": encoded}))
+    return access.admit(Request({"type": "http", "method": method, "headers": encoded})).owner
 
 
 @pytest.mark.parametrize(
