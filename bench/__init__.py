@@ -1,1 +1,1 @@
-"""Programs that measure Cauce: `./cauce bench`, and scripts for memory, recovery and the journal's cost."""
+"""Programs that measure Cauce: `./cauce bench`, and scripts that measure one property each."""

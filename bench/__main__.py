@@ -1,4 +1,4 @@
-"""`./cauce bench`: Cauce beside DuckDB, Polars, pandas, Dask and PySpark; how it scales; what it costs when small."""
+"""`./cauce bench`: Cauce compared with DuckDB, Polars, pandas, Dask and PySpark; scaling; overhead on little data."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cauce.errors import CauceError
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code: 1 if answers differ, if Cauce failed, or if kills were asked for and none happened."""
+    """Returns the exit code: 1 if answers differ, if Cauce failed, or if no requested kill happened."""
     options = parsed(arguments, __doc__ or "")
-    # Only now, when it is known that all they need is installed.
+    # Imported late: `parsed` has checked that their packages are installed.
     from bench.modes import MODES
 
-    # As Ctrl-C: the command under way must not outlive us.
+    # As for Ctrl-C: the running command must end with this process.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cauce-bench-") as scratch:

@@ -1,7 +1,7 @@
-"""Resources that RabbitMQ nodes use: `python -m bench.broker --nodes 3 --count 200`. Nodes of its own, gone at the end.
+"""Resources that RabbitMQ nodes use: `python -m bench.broker --nodes 3 --count 200`.
 
-Resident memory and descriptors of each node after its start and for each stream and quorum queue, and the time to make
-and to delete one.
+Starts private nodes and stops them at the end. Prints resident memory and file descriptors of each node after its
+start and per stream and quorum queue, and the time to declare and to delete one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import psutil
 from cauce.lab.broker.nodes import Nodes, start
 
 SETTLE_S = 5.0
-"""Memory and descriptors are looked at when the node had time to tidy up."""
+"""Wait before memory and descriptors are sampled, so that the node can finish its clean-up."""
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         began = time.monotonic()
         nodes = start(Path(scratch, "nodes"), arguments.nodes)
-        tell(f"start: {time.monotonic() - began:.1f} s")
+        _print(f"start: {time.monotonic() - began:.1f} s")
         try:
             measure(nodes, arguments.count)
         finally:
@@ -40,27 +40,27 @@ def main() -> None:
 
 
 def measure(nodes: Nodes, count: int) -> None:
-    before = look(nodes)
-    tell(f"after the start: {before[0] / 1e6:.0f} MB and {before[1]:.0f} descriptors a node")
+    before = sample(nodes)
+    _print(f"after the start: {before[0] / 1e6:.0f} MB and {before[1]:.0f} descriptors on a node")
     node, layout = nodes.layout.nodes[0], nodes.layout
     with amqp.Connection(host=node.endpoint, userid=layout.user, password=layout.password) as connection:
         channel = connection.channel()
         for kind in ("stream", "quorum"):
             names = [f"{kind}-{number}" for number in range(count)]
             make = partial(channel.queue_declare, durable=True, auto_delete=False, arguments={"x-queue-type": kind})
-            before = look(nodes)
+            before = sample(nodes)
             made = [timed(make, name) for name in names]
-            after = look(nodes)
+            after = sample(nodes)
             gone = [timed(channel.queue_delete, name) for name in names]
             memory, descriptors = ((after[which] - before[which]) / count for which in (0, 1))
-            tell(
-                f"{kind}: make {statistics.median(made):.1f} ms, delete {statistics.median(gone):.1f} ms (medians of "
-                f"{count}); {memory / 1e3:.0f} KB and {descriptors:.1f} descriptors each, a node"
+            _print(
+                f"{kind}: declare {statistics.median(made):.1f} ms, delete {statistics.median(gone):.1f} ms "
+                f"(medians of {count}); {memory / 1e3:.0f} KB and {descriptors:.1f} descriptors each, on a node"
             )
 
 
-def look(nodes: Nodes) -> tuple[float, float]:
-    """Resident bytes and open descriptors, the mean over the nodes."""
+def sample(nodes: Nodes) -> tuple[float, float]:
+    """Mean resident bytes and open descriptors of the nodes."""
     time.sleep(SETTLE_S)
     processes = [psutil.Process(pid) for name in nodes.names if (pid := nodes.pid(name)) is not None]
     return (
@@ -70,13 +70,13 @@ def look(nodes: Nodes) -> tuple[float, float]:
 
 
 def timed(act: Callable[[str], object], name: str) -> float:
-    """In milliseconds."""
+    """Runs `act` and returns its duration in milliseconds."""
     began = time.perf_counter()
     act(name)
     return (time.perf_counter() - began) * 1e3
 
 
-def tell(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Charts of what was measured, as PNG and SVG."""
+"""Charts of measurements, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Bar:
     value: float
     ours: bool = False
     guessed: bool = False
-    """Extrapolated, not measured to the end."""
+    """Extrapolated from a sample."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Line:
 
 
 def bar_chart(rows: Sequence[Sequence[Panel]], stem: Path) -> None:
-    """A row of panels for each subject; each panel has its own scale."""
+    """One row of panels per dataset; each panel has its own scale."""
     heights = [max(1.5, 0.45 * max(len(panel.bars) for panel in row) + 0.9) for row in rows]
     figure, axes = plt.subplots(
         len(rows), len(rows[0]), figsize=(6.4 * len(rows[0]), sum(heights)), squeeze=False, height_ratios=heights
@@ -76,7 +76,7 @@ def _draw_bars(panel: Panel, axis: Axes) -> None:
 
 
 def line_chart(panels: Sequence[tuple[str, str, str, Sequence[Line]]], stem: Path) -> None:
-    """Panels of (title, label of x, label of y, lines), side by side; x is logarithmic, as sizes are."""
+    """Panels of (title, label of x, label of y, lines), side by side, with a logarithmic x axis."""
     figure, axes = plt.subplots(1, len(panels), figsize=(5.6 * len(panels), 3.6), squeeze=False)
     for (title, below, beside, lines), axis in zip(panels, axes[0], strict=True):
         for number, line in enumerate(lines):

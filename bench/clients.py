@@ -1,9 +1,9 @@
-"""Many clients of one service at once, beside one alone: how long all of them take, and whether each got its answers.
+"""Compares many concurrent clients of a service with one: total time, and whether every answer is correct.
 
     python -m bench.clients --dataset books --clients 1,10,100 --scale 0.01
 
-Each client sends the same files as a job of its own and reads every answer. In turn, several rounds; ratios to one
-client. With `--fabric` (repeatable) the same on several fabrics in one run: `files`, or `rabbitmq` for a private node.
+Each client submits the same files as its own job and reads every answer. Prints ratios to one client over several
+rounds. `--fabric` (repeatable) measures several fabrics in one run: `files`, or `rabbitmq` for a private node.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 
 from bench import data
-from bench.serving import Serving, cpu_of, serving
+from bench.server_process import ServerProcess, cpu_of, serving
 from cauce.client import Service
 from cauce.datasets import BUILT_IN, load
 from cauce.errors import CauceError, JobFailed
@@ -33,11 +33,11 @@ Answers = dict[str, pl.DataFrame]
 
 
 @dataclass(frozen=True)
-class Place:
+class Deployment:
     """A service on one fabric, and the processes of its broker."""
 
     fabric: str
-    service: Serving
+    service: ServerProcess
     broker: Sequence[int] = ()
 
 
@@ -45,7 +45,7 @@ class Place:
 class Taken:
     seconds: list[float] = field(default_factory=list)
     broker_share: list[float] = field(default_factory=list)
-    """Of the processor time that the service and its broker took, what the broker took."""
+    """The broker's share of the processor time of service and broker."""
 
     @property
     def median_s(self) -> float:
@@ -53,7 +53,7 @@ class Taken:
 
 
 @contextmanager
-def place(fabric: str, folder: Path, workers: int) -> Iterator[Place]:
+def deployment(fabric: str, folder: Path, workers: int) -> Iterator[Deployment]:
     options = ["--workers", str(workers), "--gateways", "2"]
     with ExitStack() as stack:
         pids: Sequence[int] = ()
@@ -64,11 +64,11 @@ def place(fabric: str, folder: Path, workers: int) -> Iterator[Place]:
             stack.callback(nodes.stop)
             pids = [pid for name in nodes.names if (pid := nodes.pid(name)) is not None]
             options += ["--fabric", nodes.address]
-        yield Place(fabric, stack.enter_context(serving("serve", folder / "service", options)), pids)
+        yield Deployment(fabric, stack.enter_context(serving("serve", folder / "service", options)), pids)
 
 
 def one_client(url: str, dataset: str, files: Path, queries: Sequence[str]) -> Answers:
-    """Sends, waits, reads every answer; then its job is removed, so that rounds do not pile up."""
+    """Submits a job, reads every answer and deletes the job, so that jobs do not accumulate over the rounds."""
     with Service(url) as service:
         job = service.submit(dataset, files, queries)
         answers = {query: job.results(query) for query in queries}
@@ -76,7 +76,7 @@ def one_client(url: str, dataset: str, files: Path, queries: Sequence[str]) -> A
     return answers
 
 
-def all_clients(where: Place, dataset: str, files: Path, queries: Sequence[str], count: int, taken: Taken) -> None:
+def all_clients(where: Deployment, dataset: str, files: Path, queries: Sequence[str], count: int, taken: Taken) -> None:
     service_s, broker_s = where.service.cpu_s(), cpu_of(where.broker)
     started = time.monotonic()
     with ThreadPoolExecutor(count) as pool:
@@ -88,7 +88,9 @@ def all_clients(where: Place, dataset: str, files: Path, queries: Sequence[str],
     wanted = expected(dataset, files, queries)
     for answer in answers:
         if not all(answer[query].equals(wanted[query]) for query in queries):
-            raise JobFailed(f"a client of {dataset} on {where.fabric} got another answer than `cauce run` gives")
+            raise JobFailed(
+                f"a client of {dataset} on {where.fabric} got an answer that differs from that of `cauce run`"
+            )
 
 
 def expected(dataset: str, files: Path, queries: Sequence[str]) -> Answers:
@@ -105,7 +107,7 @@ _expected: dict[tuple[str, str, tuple[str, ...]], Answers] = {}
 
 
 def rows_in(files: Path) -> int:
-    """Lines, about: what the figure a second is made of."""
+    """The approximate number of rows: line ends in all CSV files."""
     return sum(path.read_bytes().count(b"\n") for path in files.rglob("*.csv"))
 
 
@@ -113,12 +115,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.clients", description=__doc__)
     parser.add_argument("--dataset", choices=BUILT_IN, default="books")
     parser.add_argument("--queries", default="", help="such as q1,q2 (default: all)")
-    parser.add_argument("--clients", default="1,10,100", help="how many at once (default: 1,10,100)")
-    parser.add_argument("--scale", type=float, default=0.01, help="size of what each sends (default: 0.01)")
+    parser.add_argument("--clients", default="1,10,100", help="numbers of concurrent clients (default: 1,10,100)")
+    parser.add_argument("--scale", type=float, default=0.01, help="scale of the data of each client (default: 0.01)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--fabric", action="append", choices=FABRICS, help="repeatable (default: files)")
-    parser.add_argument("--out", type=Path, default=Path(".cache/bench"), help="where generated files are kept")
+    parser.add_argument("--out", type=Path, default=Path(".cache/bench"), help="cache for generated files")
     given = parser.parse_args(arguments)
     queries = [each for each in given.queries.split(",") if each] or list(load(given.dataset).queries)
     counts = [int(each) for each in given.clients.split(",")]
@@ -126,20 +128,20 @@ def main(arguments: Sequence[str]) -> int:
     fabrics = list(dict.fromkeys(given.fabric or ["files"]))
     taken = {(fabric, count): Taken() for fabric in fabrics for count in counts}
     with tempfile.TemporaryDirectory(prefix="cauce-clients-") as scratch, ExitStack() as stack:
-        places = [stack.enter_context(place(name, Path(scratch) / name, given.workers)) for name in fabrics]
-        for where in places:
-            # The first job of a process pays for what is loaded once.
+        deployments = [stack.enter_context(deployment(name, Path(scratch) / name, given.workers)) for name in fabrics]
+        for where in deployments:
+            # Warm-up: the first job of a process loads modules and kernels.
             all_clients(where, given.dataset, files, queries, 1, Taken())
         for _ in range(given.rounds):
             for count in counts:
-                for where in places:
+                for where in deployments:
                     all_clients(where, given.dataset, files, queries, count, taken[where.fabric, count])
     report(taken, counts, rows_in(files), data.size_mb(files))
     return 0
 
 
 def report(taken: dict[tuple[str, int], Taken], counts: Sequence[int], rows: int, size_mb: float) -> None:
-    """Ratios: to as many times one client as there are, and to the first fabric with as many clients."""
+    """Prints ratios to the time of one client times their number, and to the first fabric with as many clients."""
     base = next(iter(taken))[0]
     lines = [
         f"each client: {size_mb:.0f} MB, {rows:,} rows; median of {len(next(iter(taken.values())).seconds)} rounds",

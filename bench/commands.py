@@ -14,12 +14,12 @@ CAUCE = module_command("cauce", "run")
 BOOKS_WITHOUT_TEXTS = "q1,q2,q3,q4"
 
 SAMPLED_BYTES = 10_000_000
-"""The library scores some hundred texts a second: of more than so many bytes it gets a sample."""
+"""vaderSentiment scores some hundred texts a second: it gets a sample of files larger than this."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Questions on files."""
+    """Queries over the files of a dataset."""
 
     dataset: str
     data: Path
@@ -29,18 +29,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Entry:
-    """A command that answers a job, and where it leaves its answers and what it has to say of itself."""
+    """A command that answers a job, and the paths of its answers and notes."""
 
     name: str
     command: tuple[str, ...]
     answers: Path
     peer: str = ""
     kills: Path | None = None
-    """A file to which each run adds how many kills there were."""
+    """A file to which each run appends its number of kills."""
     scored: Path | None = None
-    """A folder with notes on the texts that the Python library scored."""
+    """A folder with statistics of the texts that vaderSentiment scored."""
     sampled: bool = False
-    """Whether it scores only some of them, so that its time is extrapolated and that answer cannot be compared."""
+    """Whether it scores only a sample: then its time is extrapolated and the answer is not compared."""
     processes: int = 1
     """How many processes share the scoring."""
 
@@ -57,7 +57,7 @@ def cauce_killed(job: Job, scratch: Path, every_s: float) -> Entry:
 
 
 def peers(job: Job, scratch: Path, names: tuple[str, ...], *, library: bool) -> list[Entry]:
-    """An entry for each peer; if texts are scored, one with Cauce's kernel and one with the library if asked."""
+    """One entry per peer. If texts are scored: one with Cauce's kernel and, if `library`, one with vaderSentiment."""
     if not scoring(job.dataset, job.queries):
         plain = [_peer(job, scratch / name, name, PEERS[name]) for name in names]
         return plain + [_loaded(job, scratch, name) for name in names if (name, job.dataset) == ("duckdb", "books")]
@@ -70,7 +70,7 @@ def peers(job: Job, scratch: Path, names: tuple[str, ...], *, library: bool) -> 
 
 
 def _loaded(job: Job, scratch: Path, name: str) -> Entry:
-    """The plainer way with two files: all rows of the needed columns become tables first."""
+    """Loads the needed columns of all rows into tables before it runs the queries."""
     plain = _peer(job, scratch / f"{name}-loaded", name, f"{PEERS[name]}, needed columns loaded once")
     return replace(plain, command=(*plain.command, "--loaded"))
 
@@ -86,13 +86,13 @@ def with_library(job: Job, scratch: Path, name: str) -> Entry:
         name,
         scored=scored,
         sampled=every > 1,
-        # The others call Python from threads, of which one at a time may run.
+        # The others call Python from threads, which the global interpreter lock serialises.
         processes=job.workers if name == "pyspark" else 1,
     )
 
 
 def library_every(job: Job) -> int:
-    """Of so many texts the library scores one."""
+    """vaderSentiment scores every n-th text; returns n."""
     name = "Books_rating.csv" if job.dataset == "books" else "movies_metadata.csv"
     path = job.data / name
     return max(1, path.stat().st_size // SAMPLED_BYTES) if path.exists() else 1

@@ -1,4 +1,4 @@
-"""Cauce beside its peers on one dataset: runs all of them in turn, and compares every answer with Cauce's."""
+"""Compares Cauce with its peers on one dataset: runs all in turn, and compares every answer with Cauce's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from bench.answer_diff import difference
 from bench.commands import Entry, Job
-from bench.compare import difference
 from bench.measure import CommandFailed, Measured, timed, watched
 from cauce.lab.chaos.run import same_answers
 
@@ -18,14 +18,14 @@ REASON_CHARACTERS = 300
 
 @dataclass
 class Outcome:
-    """The outcome of an entry."""
+    """Measurements of an entry, or why it failed."""
 
     entry: Entry
     measured: Measured = field(default_factory=Measured)
     failure: str = ""
     """Why it could not be measured; empty if it could."""
     differences: dict[str, str] = field(default_factory=dict)
-    """By query, what differs from Cauce's answer."""
+    """By query: the first difference from Cauce's answer."""
     kills: list[int] = field(default_factory=list)
     texts: int = 0
     scored: int = 0
@@ -36,17 +36,17 @@ class Outcome:
 
 
 def run(entries: Sequence[Entry], job: Job, rounds: int) -> list[Outcome]:
-    """The first entry is Cauce: if it fails there is nothing to compare with. What fails once is not run again."""
+    """The first entry is Cauce; if it fails, only its outcome is returned. A failed entry is not run again."""
     outcomes = [Outcome(entry) for entry in entries]
     turns = [("memory of {}", _watch), *((f"round {n} of {rounds}: {{}}", _time) for n in range(1, rounds + 1))]
-    for told, measure in turns:
+    for progress, measure in turns:
         for outcome in outcomes:
             if not outcome.failure:
-                _tell(f"{job.dataset}: {told.format(outcome.entry.name)}")
+                _log(f"{job.dataset}: {progress.format(outcome.entry.name)}")
                 _attempt(outcome, measure)
             if outcomes[0].failure:
                 return outcomes[:1]
-    _tell(f"{job.dataset}: comparing answers")
+    _log(f"{job.dataset}: comparing answers")
     for outcome in outcomes:
         if not outcome.failure:
             outcome.differences = _differences(outcomes[0].entry, outcome.entry, job.queries)
@@ -58,11 +58,11 @@ def _attempt(outcome: Outcome, measure: Callable[[Outcome], None]) -> None:
     try:
         measure(outcome)
     except CommandFailed as problem:
-        outcome.failure = _last_words(str(problem))
+        outcome.failure = _last_lines(str(problem))
 
 
-def _last_words(problem: str) -> str:
-    """The end of what a command said, in one line: a library's reason stands in the last ones."""
+def _last_lines(problem: str) -> str:
+    """The last two lines of an error output, which name the cause, as one line."""
     lines = [line.strip() for line in problem.splitlines() if line.strip()]
     return " ".join(lines[-2:])[-REASON_CHARACTERS:]
 
@@ -84,7 +84,7 @@ def _time(outcome: Outcome) -> None:
 
 
 def _extrapolate(outcome: Outcome) -> None:
-    """Adds the time that the texts left out would have taken, had each taken as long as those of the sample."""
+    """Adds the estimated time of the texts that were not scored: the mean of the sample for each."""
     assert outcome.entry.scored is not None
     paths = outcome.entry.scored.glob("*")
     notes = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
@@ -105,6 +105,6 @@ def _differences(ours: Entry, entry: Entry, queries: Sequence[str]) -> dict[str,
     return {query: what for query, what in found.items() if what}
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     sys.stderr.write(line + "\n")
     sys.stderr.flush()

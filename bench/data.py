@@ -1,4 +1,4 @@
-"""The files that are measured on: those the user has, or generated ones that are kept for the next time."""
+"""The input files of measurements: those of the user, or generated ones in a cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEED = 0
 
 
 def given(folder: Path, dataset: str) -> Path:
-    """A user's files: in the folder itself, or in one of the dataset's name below it."""
+    """The user's files: in the folder itself, or in its subfolder with the name of the dataset."""
     below = folder / dataset
     data = below if below.is_dir() else folder
     warm(data)
@@ -23,17 +23,17 @@ def given(folder: Path, dataset: str) -> Path:
 
 
 def generated(cache: Path, dataset: str, scale: float) -> Path:
-    """Files of a scale, made unless they are in the cache. Scale 1 is about 3 GB, which for flights is a tenth."""
+    """Files of a scale, generated unless cached. Scale 1 is about 3 GB; for flights, that is a tenth of the dataset."""
     data = cache / f"{dataset}-{scale:g}"
     if not data.is_dir():
-        # Under another name until it is whole: a broken attempt must not be taken for data.
-        making = cache / f"{data.name}.{os.getpid()}"
+        # Renamed when complete: a cached folder is never partial.
+        unfinished = cache / f"{data.name}.{os.getpid()}"
         share = FLIGHTS_SHARE if dataset == "flights" else 1.0
-        command = module_command("cauce", "generate", dataset, "--out", str(making))
+        command = module_command("cauce", "generate", dataset, "--out", str(unfinished))
         command += ["--scale", repr(scale * share), "--seed", str(SEED)]
         if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode != 0:
-            raise JobFailed(f"could not generate {dataset} in {cache}: see above")
-        making.rename(data)
+            raise JobFailed(f"could not generate {dataset} in {cache}; its error is printed above")
+        unfinished.rename(data)
     warm(data)
     return data
 

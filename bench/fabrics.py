@@ -1,9 +1,9 @@
-"""The fabrics side by side: bytes written and read in a second, and how long a small append takes.
+"""Compares fabrics: write and read throughput, and latency of small appends.
 
     python -m bench.fabrics [--bytes 200M] [--rounds 3]
-    python -m bench.fabrics --libraries        clients of RabbitMQ instead, as far as they are installed
+    python -m bench.fabrics --libraries        installed client libraries of RabbitMQ instead
 
-The broker is a private node on this machine. Rounds take turns, so that noise falls on all alike.
+The broker is a private node on this machine. Fabrics alternate within a round, so that noise affects all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.libraries import LIBRARIES, Library
+from bench.amqp_clients import LIBRARIES, Library
 from bench.upload import amount
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Fabric, Position
@@ -108,7 +108,7 @@ def bulk(writer: Fabric, reader: Fabric, size: int) -> Figures:
 
 def small(writer: Fabric, reader: Fabric) -> Figures:
     body = bytes(SMALL_BYTES)
-    alone, together, seen = [], [], []
+    alone, together, delivered = [], [], []
     for seq in range(SMALL_APPENDS):
         appended = [record(Kind.DATA, 0, seq, body)]
         alone.append(timed(lambda appended=appended: writer.append("bench", Log("small", "alone"), appended)))  # type: ignore[misc]
@@ -116,17 +116,17 @@ def small(writer: Fabric, reader: Fabric) -> Figures:
         together.append(timed(lambda appends=appends: writer.append_all("bench", appends)))  # type: ignore[misc]
     position: Position = START
     for seq in range(SMALL_APPENDS):
-        writer.append("bench", Log("seen"), [record(Kind.DATA, 0, seq, body)])
+        writer.append("bench", Log("delivered"), [record(Kind.DATA, 0, seq, body)])
         began = time.perf_counter()
-        while (batch := reader.read("bench", Log("seen"), position, RECORD_BYTES)).position == position:
+        while (batch := reader.read("bench", Log("delivered"), position, RECORD_BYTES)).position == position:
             time.sleep(0.0001)
         position = batch.position
-        seen.append(time.perf_counter() - began)
+        delivered.append(time.perf_counter() - began)
     return {
         "append ms": 1e3 * statistics.median(alone),
         "append p99 ms": 1e3 * sorted(alone)[len(alone) * 99 // 100],
         f"append to {LOGS} logs ms": 1e3 * statistics.median(together),
-        "seen by another ms": 1e3 * statistics.median(seen),
+        "append to read ms": 1e3 * statistics.median(delivered),
     }
 
 
@@ -148,7 +148,7 @@ def medians(rounds: list[Figures]) -> Figures:
 
 
 def table(figures: dict[str, Figures]) -> str:
-    """A line for each figure; behind the first column, how many times as much it is in the others."""
+    """A line for each measure. All columns but the first also show the ratio to the first."""
     first, *others = figures
     lines = ["".join(f"{name:>24}" for name in ("", first, *others))]
     for figure, base in figures[first].items():

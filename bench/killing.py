@@ -1,6 +1,6 @@
-"""A run of Cauce under kills: `python -m bench.killing EVERY_S COUNT_FILE ARGUMENTS_OF_RUN…`.
+"""Runs Cauce and kills its workers: `python -m bench.killing EVERY_S COUNT_FILE ARGUMENTS_OF_RUN…`.
 
-Kills a worker that is at work, on average so often, and adds to the file how many kills there were.
+Kills a busy worker every EVERY_S seconds on average, and appends the number of kills to COUNT_FILE.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from cauce.lab.chaos.run import Chaos
 
 MOST_KILLS = 200
-"""Then it is left in peace: where kills come faster than a part can be done, it would never end."""
+"""At most so many kills: a run whose workers are killed faster than they complete a part would never end."""
 
 
 def main(every_s: str, count: str, *arguments: str) -> None:

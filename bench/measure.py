@@ -1,4 +1,4 @@
-"""Runs commands side by side: in turn, several rounds, with wall time, CPU time and peak memory of each."""
+"""Measures commands: several rounds in turn, with wall time, CPU time and peak memory of each."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).parents[1]
-"""Where commands run, so that they find this package."""
+"""The working directory of commands, so that they can import this package."""
 
 POLL_S = 0.02
 LONGEST_RUN_S = 2 * 3600.0
 LINGER_S = 10.0
-SAID_CHARACTERS = 2000
+ERROR_CHARACTERS = 2000
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class CommandFailed(Exception):
-    """A command that did not end well. The message says what it said last."""
+    """A command failed or timed out. The message contains the end of its error output."""
 
 
 @dataclass
 class Measured:
-    """The rounds of one command."""
+    """The measurements of one command, by round."""
 
     wall_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
@@ -51,10 +51,10 @@ class Measured:
 
 
 def side_by_side(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Measured]:
-    """Every command once a round, the rounds one after the other, so that noise falls on all alike.
+    """Runs every command once per round, so that noise affects all of them.
 
-    Memory is watched in a round of its own: to sum up what processes share takes the kernel so long that it
-    would slow down those that are many.
+    Memory is sampled in an additional round: computing shared memory is slow in the kernel, and would slow down
+    commands with many processes.
     """
     results = {name: Measured() for name in commands}
     for _ in range(rounds):
@@ -66,37 +66,37 @@ def side_by_side(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str
 
 
 def timed(command: Sequence[str], into: Measured) -> None:
-    """Runs a command and notes its wall time, and the processor time of all processes it started."""
+    """Runs a command and records its wall time, and the processor time of all processes it started."""
     _adopt_orphans()
     before = os.times()
     started = time.monotonic()
     _run(command, _wait)
     into.wall_s.append(time.monotonic() - started)
-    _bury_orphans()
+    _reap_orphans()
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     into.cpu_s.append(used)
 
 
 def watched(command: Sequence[str], into: Measured) -> None:
-    """Runs a command and notes the peak of what it and its children hold."""
+    """Runs a command and records the peak memory of its process tree."""
     _adopt_orphans()
     into.peak_bytes.append(_run(command, _watch))
-    _bury_orphans()
+    _reap_orphans()
 
 
 def _run(command: Sequence[str], follow: Callable[[subprocess.Popen[bytes]], int]) -> int:
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, cwd=ROOT)
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, cwd=ROOT)
         try:
             outcome = follow(process)
         except BaseException:
             _end(process)
             raise
         if process.returncode != 0:
-            said.seek(0)
-            words = said.read().decode(errors="replace").strip()[-SAID_CHARACTERS:]
-            raise CommandFailed(f"{' '.join(command)} ended with {process.returncode}: {words}")
+            errors.seek(0)
+            text = errors.read().decode(errors="replace").strip()[-ERROR_CHARACTERS:]
+            raise CommandFailed(f"{' '.join(command)} exited with code {process.returncode}: {text}")
     return outcome
 
 
@@ -104,38 +104,38 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
     try:
         return process.wait(LONGEST_RUN_S)
     except subprocess.TimeoutExpired:
-        raise CommandFailed(f"it did not end within {LONGEST_RUN_S:.0f} s") from None
+        raise CommandFailed(f"the command did not end within {LONGEST_RUN_S:.0f} s") from None
 
 
 def _watch(process: subprocess.Popen[bytes]) -> int:
-    """The largest sum of what the process and its children hold: private memory, and a share of what they share."""
+    """The peak memory of the process tree: private memory, and a proportional share of shared memory (PSS)."""
     peak = 0
     root = psutil.Process(process.pid)
     started = time.monotonic()
     while process.poll() is None:
-        peak = max(peak, _held(root))
+        peak = max(peak, _tree_bytes(root))
         time.sleep(POLL_S)
         if time.monotonic() - started > LONGEST_RUN_S:
-            raise CommandFailed(f"it did not end within {LONGEST_RUN_S:.0f} s")
+            raise CommandFailed(f"the command did not end within {LONGEST_RUN_S:.0f} s")
     return peak
 
 
-def _held(root: psutil.Process) -> int:
-    held = 0
+def _tree_bytes(root: psutil.Process) -> int:
+    total = 0
     try:
         family = [root, *root.children(recursive=True)]
     except psutil.NoSuchProcess:
         return 0
     for member in family:
         try:
-            held += member.memory_full_info().pss
+            total += member.memory_full_info().pss
         except (psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError, ProcessLookupError):
             continue
-    return held
+    return total
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kills a command and all below it."""
+    """Kills a command and all its descendants."""
     if process.poll() is not None:
         return
     family = psutil.Process(process.pid).children(recursive=True)
@@ -147,16 +147,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _adopt_orphans() -> None:
-    """Lets processes whose parent ends before them become ours: else nobody could tell how long they have worked.
+    """Makes this process the parent of orphaned descendants, so that their processor time is counted here.
 
-    Cauce's workers are such, and the virtual machine of PySpark.
+    Examples are the workers of Cauce and the Java virtual machine of PySpark.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _bury_orphans() -> None:
-    """Waits for what a command left behind; what does not end is killed."""
+def _reap_orphans() -> None:
+    """Waits for processes that a command left behind, and kills those that do not end in time."""
     due = time.monotonic() + LINGER_S
     while True:
         try:
@@ -171,7 +171,7 @@ def _bury_orphans() -> None:
 
 
 def report(results: Mapping[str, Measured], base: str) -> str:
-    """A Markdown table of ratios to one of the commands. Times alone say little on a shared machine."""
+    """A Markdown table of ratios to one of the commands. Absolute times are not comparable on a shared machine."""
     lines = ["| what | time, ratio | CPU, ratio | peak MB | rounds (s) |", "|---|---|---|---|---|"]
     reference = results[base]
     for name, result in results.items():
@@ -186,7 +186,7 @@ def rounds_of(result: Measured) -> str:
 
 
 def warm(folder: Path) -> None:
-    """Brings the files into the page cache, so that the first command does not pay for the disk."""
+    """Reads the files into the page cache, so that the first command is not slower than the others."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             with path.open("rb", buffering=0) as file:

@@ -1,6 +1,6 @@
 """Peak memory of all processes of a run, for data of two sizes: `python -m bench.memory --data DIR --larger DIR`.
 
-The folders hold the files of one dataset, the second ones some times as large; the peaks must be about the same.
+Both folders hold files of one dataset; those of the second are several times as large. The peaks must be similar.
 """
 
 from __future__ import annotations

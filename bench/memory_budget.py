@@ -31,7 +31,7 @@ Generate = Callable[[Path, int], None]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`rows` is the full size; `--scale` divides it."""
+    """`rows` is the full number of rows; `--scale` divides it."""
 
     name: str
     rows: int
@@ -117,7 +117,7 @@ SCENARIOS = (
 
 
 class Group:
-    """A control group with a limit of memory, of either version."""
+    """A control group (version 1 or 2) with a memory limit."""
 
     def __init__(self, name: str, limit_bytes: int) -> None:
         self._second = Path("/sys/fs/cgroup/cgroup.controllers").exists()
@@ -129,7 +129,7 @@ class Group:
         self._kills_before = self._kills()
 
     def enter(self) -> None:
-        """In a forked child: moves it into the group."""
+        """Moves the calling process into the group; called in a forked child."""
         (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def used(self) -> int:
@@ -168,13 +168,13 @@ def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
     group = Group(f"cauce-bench-{os.getpid()}", limit_bytes)
     started, peak = time.monotonic(), 0
     try:
-        with tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(command, preexec_fn=group.enter, stdout=said, stderr=said)
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(command, preexec_fn=group.enter, stdout=output, stderr=output)
             while process.poll() is None:
                 peak = max(peak, group.used())
                 time.sleep(SAMPLE_S)
-            said.seek(0)
-            text = said.read().decode(errors="replace")
+            output.seek(0)
+            text = output.read().decode(errors="replace")
         if process.returncode:
             sys.stdout.write(f"{text[-500:]}\n")
         digest = _digest(out) if process.returncode == 0 else ""

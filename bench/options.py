@@ -46,7 +46,7 @@ class Options:
 
 
 def parsed(arguments: Sequence[str], description: str) -> Options:
-    """Raises for what cannot be done; what the parser itself refuses ends the process with exit code 2."""
+    """Raises UsageError for invalid combinations. The parser itself exits with code 2 for invalid options."""
     given = _parser(description).parse_args(arguments)
     mode = given.mode or "compare"
     options = Options(
@@ -59,7 +59,7 @@ def parsed(arguments: Sequence[str], description: str) -> Options:
         rounds=given.rounds,
         workers=given.workers,
         kill_every_s=given.kill_every,
-        # Commands run in another folder than this one.
+        # Absolute, because commands run in another folder.
         out=given.out.absolute(),
         scales=given.scales,
         worker_counts=given.worker_counts,
@@ -74,16 +74,24 @@ def _parser(description: str) -> argparse.ArgumentParser:
     add, cores = parser.add_argument, os.cpu_count() or 1
     add("--dataset", type=_names, metavar="A,B", help=f"of {', '.join(BUILT_IN)} (default: all)")
     add("--queries", type=_names, default=(), metavar="q1,q2", help="default: all")
-    add("--scale", type=float, help=f"size of generated files, 1 being about 3 GB (default: {SCALE})")
-    add("--data", type=Path, metavar="DIR", help="your files instead: of one dataset, or in a folder for each")
+    add("--scale", type=float, help=f"size of generated files; 1 is about 3 GB (default: {SCALE})")
+    add("--data", type=Path, metavar="DIR", help="use your own files: of one dataset, or in a subfolder for each")
     add("--peers", type=_names, default=tuple(PEERS), metavar="A,B", help=f"default: {','.join(PEERS)}")
     add("--sentiment", choices=("kernel", "both"), default="both", help="how peers score texts (default: both)")
-    add("--rounds", type=int, default=3, help="how often each command is timed (default: 3)")
-    add("--workers", type=int, default=cores, help="of Cauce, and threads of peers (default: the cores)")
-    add("--kill-every", type=float, metavar="SECONDS", help="also Cauce with a worker killed that often")
-    add("--out", type=Path, default=Path(".cache/bench"), help="results and generated files (default: .cache/bench)")
+    add("--rounds", type=int, default=3, help="number of timed rounds of each command (default: 3)")
+    add("--workers", type=int, default=cores, help="workers of Cauce, and threads of peers (default: number of cores)")
+    add("--kill-every", type=float, metavar="SECONDS", help="also run Cauce with a worker killed every so many seconds")
+    add(
+        "--out",
+        type=Path,
+        default=Path(".cache/bench"),
+        help="folder for results and data (default: .cache/bench)",
+    )
     modes = parser.add_mutually_exclusive_group()
-    grown, small = "Cauce alone, for several sizes and numbers of workers", "Cauce beside Polars on some thousand rows"
+    grown, small = (
+        "Cauce with several sizes of data and numbers of workers",
+        "Cauce compared with Polars on some thousand rows",
+    )
     modes.add_argument("--scaling", dest="mode", action="store_const", const="scaling", help=grown)
     modes.add_argument("--small", dest="mode", action="store_const", const="small", help=small)
     add("--scales", type=_numbers, default=(0.1, 1.0, 4.0), metavar="A,B", help="with --scaling (default: 0.1,1,4)")
@@ -106,11 +114,11 @@ def _counts(text: str) -> tuple[int, ...]:
 def _check(options: Options) -> None:
     for name in options.datasets:
         if name not in BUILT_IN:
-            raise UnknownName(f"no dataset {name} to measure; there are {', '.join(BUILT_IN)}")
+            raise UnknownName(f"unknown dataset {name}; expected one of {', '.join(BUILT_IN)}")
         options.queries_of(name)
     for name in options.peers:
         if name not in PEERS:
-            raise UnknownName(f"no peer {name}; there are {', '.join(PEERS)}")
+            raise UnknownName(f"unknown peer {name}; expected one of {', '.join(PEERS)}")
     if min(options.rounds, options.workers, *options.worker_counts) < 1:
         raise UsageError("--rounds, --workers and --worker-counts must be 1 or more")
     if min(options.scale, *options.scales) <= 0:
@@ -118,17 +126,17 @@ def _check(options: Options) -> None:
     if options.kill_every_s is not None and options.kill_every_s <= 0:
         raise UsageError("--kill-every must be above 0")
     if options.data is not None and not options.data.is_dir():
-        raise UsageError(f"{options.data} is not a folder; --data names the one with the dataset's files")
+        raise UsageError(f"{options.data} is not a folder; --data must name the folder with the dataset's files")
     if options.out.exists() and not options.out.is_dir():
-        raise UsageError(f"{options.out} is a file; --out names a folder")
+        raise UsageError(f"{options.out} is a file; --out must name a folder")
     if options.data is not None and options.mode == "scaling":
-        raise UsageError("--scaling makes files of several sizes itself: leave --data out")
+        raise UsageError("--scaling generates files of several sizes: omit --data")
     _check_installed(options.peers)
 
 
 def _check_installed(peers: Sequence[str]) -> None:
     missing = [package for package in ("psutil", "matplotlib", *peers) if find_spec(package) is None]
     if missing:
-        raise UsageError(f"not installed: {', '.join(missing)}. {INSTALL}; --peers leaves peers out")
+        raise UsageError(f"not installed: {', '.join(missing)}. {INSTALL}; or select other peers with --peers")
     if "pyspark" in peers and shutil.which("java") is None:
-        raise UsageError("pyspark needs Java 17 or newer: install it, or leave pyspark out with --peers")
+        raise UsageError("pyspark needs Java 17 or newer: install it, or select other peers with --peers")

@@ -1,7 +1,7 @@
-"""The time until a lane continues after its worker was killed: `python -m bench.recovery [--kills 100]`.
+"""Time from the kill of a worker until its lane continues: `python -m bench.recovery [--kills 100]`.
 
-Runs jobs on generated books, kills a worker that is at work on a lane, and takes the time from the kill until
-another process writes to the lane's journal. Aim: half a second at the median, two seconds at the 99th percentile.
+Runs jobs on generated books, kills a worker that runs a lane, and measures the time until another process appends to
+the lane's journal. Aim: 0.5 s at the median, 2 s at the 99th percentile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AIM_MEDIAN_S, AIM_P99_S = 0.5, 2.0
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane at work, as its journal shows it: the folder, and the segment of the worker that holds it."""
+    """A running lane: the folder of its journal, and the process id of the worker that holds its lease."""
 
     journal: Path
     holder: int
@@ -42,28 +42,28 @@ class Lane:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--each-run", type=int, default=4, help="kills in one run; many look like a crash loop")
+    parser.add_argument("--each-run", type=int, default=4, help="kills in one run (default: 4)")
     parser.add_argument("--scale", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        data, calm, out = (Path(scratch, name) for name in ("data", "calm", "out"))
+        data, expected, out = (Path(scratch, name) for name in ("data", "expected", "out"))
         generate("books", data, scale=arguments.scale, seed=1)
         rng = random.Random(arguments.seed)
-        with _run(data, calm) as undisturbed:
-            undisturbed.wait()
+        with _run(data, expected) as process:
+            process.wait()
         taken: list[float] = []
         while len(taken) < arguments.kills:
             with _run(data, out) as process:
-                taken += _disturb(process, out, rng, min(arguments.each_run, arguments.kills - len(taken)))
-            if process.returncode != 0 or same_answers(calm, out):
-                sys.exit(f"a run under kills ended with exit code {process.returncode}, or with another answer")
-    sys.stdout.write(_told(taken))
+                taken += _kill_workers(process, out, rng, min(arguments.each_run, arguments.kills - len(taken)))
+            if process.returncode != 0 or same_answers(expected, out):
+                sys.exit(f"a run under kills exited with code {process.returncode}, or its answer differs")
+    sys.stdout.write(_report(taken))
 
 
 @contextmanager
 def _run(data: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run that may be disturbed within the block, and ends by itself."""
+    """Starts a run. The block may kill its workers; the run then ends by itself."""
     command = [
         *CAUCE,
         "books",
@@ -89,11 +89,11 @@ def _run(data: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def _disturb(process: subprocess.Popen[bytes], out: Path, rng: random.Random, most: int) -> list[float]:
-    """Kills one worker after the other while there are any; how long each lane took to go on."""
+def _kill_workers(process: subprocess.Popen[bytes], out: Path, rng: random.Random, most: int) -> list[float]:
+    """Kills one busy worker after the other; returns the recovery time of each lane."""
     taken: list[float] = []
     while len(taken) < most and process.poll() is None:
-        lane = _lane_at_work(process.pid, out, rng)
+        lane = _running_lane(process.pid, out, rng)
         if lane is None:
             time.sleep(POLL_S)
             continue
@@ -101,7 +101,7 @@ def _disturb(process: subprocess.Popen[bytes], out: Path, rng: random.Random, mo
         started = time.monotonic()
         if not kill(lane.holder):
             continue
-        if _goes_on(process, lane.journal, before):
+        if _continues(process, lane.journal, before):
             taken.append(time.monotonic() - started)
     return taken
 
@@ -110,8 +110,8 @@ def _lease_counts(out: Path) -> Path:
     return out.with_name(f"{out.name}-lease-counts")
 
 
-def _lane_at_work(root: int, out: Path, rng: random.Random) -> Lane | None:
-    """A worker with leases, and the journal that it has written to last."""
+def _running_lane(root: int, out: Path, rng: random.Random) -> Lane | None:
+    """A random worker that holds leases, and the journal that it has appended to last."""
     workers = {each.pid for each in family(root, _lease_counts(out)) if each.role == WORKER and each.leases}
     newest: dict[int, tuple[int, Path]] = {}
     for segment in out.glob(".cauce-work/jobs/*/logs/journal.*/*"):
@@ -129,30 +129,30 @@ def _lane_at_work(root: int, out: Path, rng: random.Random) -> Lane | None:
 
 
 def _segments(journal: Path) -> set[str]:
-    """Names of a journal's segments that hold something; each is of one writer."""
+    """Names of a journal's non-empty segments; each has one writer."""
     try:
         return {entry.name for entry in os.scandir(journal) if entry.stat().st_size}
     except FileNotFoundError:
         return set()
 
 
-def _goes_on(process: subprocess.Popen[bytes], journal: Path, before: set[str]) -> bool:
-    """Waits for another writer of the journal. False if the run ended meanwhile: there was nothing left to do."""
+def _continues(process: subprocess.Popen[bytes], journal: Path, before: set[str]) -> bool:
+    """Waits for another writer of the journal. False if the run ended before: the task was complete."""
     started = time.monotonic()
     while not _segments(journal) - before:
         if process.poll() is not None:
             return False
         if time.monotonic() - started > LONGEST_S:
-            sys.exit(f"a lane stood still for {LONGEST_S:.0f} s after its worker's death")
+            sys.exit(f"a lane made no progress for {LONGEST_S:.0f} s after its worker was killed")
         time.sleep(POLL_S)
     return True
 
 
-def _told(taken: Sequence[float]) -> str:
+def _report(taken: Sequence[float]) -> str:
     ordered = sorted(taken)
     p99 = ordered[-(-len(ordered) * 99 // 100) - 1]
     return (
-        f"{len(ordered)} kills; a lane went on after {statistics.median(ordered):.3f} s at the median, "
+        f"{len(ordered)} kills; a lane continued after {statistics.median(ordered):.3f} s at the median, "
         f"{p99:.3f} s at the 99th percentile, {ordered[-1]:.3f} s at most "
         f"(aims: {AIM_MEDIAN_S} s and {AIM_P99_S} s)\n"
     )

@@ -1,4 +1,4 @@
-"""Measurements as Markdown and as JSON: ratios first, since times alone mean little on a shared machine."""
+"""Reports as Markdown and JSON: ratios first, because absolute times are not comparable on a shared machine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ HEAD = (
     "| what | time ÷ Cauce | CPU ÷ Cauce | peak MB | answers | rounds (s) |",
     "|---|---|---|---|---|---|",
 )
-BESIDE_HEAD = ("| Cauce ÷ | time | CPU | memory |", "|---|---|---|---|")
+DUCKDB_HEAD = ("| Cauce ÷ | time | CPU | memory |", "|---|---|---|---|")
 
 
 @dataclass(frozen=True)
 class Ratios:
-    """Ratios of one to another: medians of time, medians of processor time, peaks of memory."""
+    """Ratios of two measurements: medians of time, medians of processor time, peaks of memory."""
 
     time: float
     cpu: float
@@ -39,10 +39,7 @@ def ratios(one: Measured, other: Measured) -> Ratios:
 
 @dataclass(frozen=True)
 class Section:
-    """A dataset: what was asked, on how much data, and what came of each entry, Cauce's being the first.
-
-    If Cauce failed there are no others, since there is nothing to compare with.
-    """
+    """The results of one dataset. The first outcome is that of Cauce; if it failed, there are no others."""
 
     dataset: str
     queries: tuple[str, ...]
@@ -59,7 +56,7 @@ class Section:
 
     @property
     def problems(self) -> list[str]:
-        """Causes of a failed comparison: other answers than Cauce's, a failed run of Cauce, missing kills."""
+        """Why the comparison failed: answers that differ from Cauce's, a failed run of Cauce, missing kills."""
         found: list[str] = []
         for outcome in self.outcomes:
             name = f"{self.dataset}, {outcome.entry.name}"
@@ -67,7 +64,7 @@ class Section:
             if outcome.failure and not outcome.entry.peer:
                 found.append(f"{name}: {outcome.failure}")
             elif outcome.entry.kills is not None and 0 in outcome.kills:
-                found.append(f"{name}: over before a worker was killed: use more data or a shorter --kill-every")
+                found.append(f"{name}: ended before a worker was killed; use more data or a shorter --kill-every")
         return found
 
 
@@ -80,9 +77,9 @@ def markdown(sections: Iterable[Section], workers: int) -> str:
 def _section(section: Section) -> str:
     lines = [f"## {section.dataset}: {', '.join(section.queries)} over {section.data_mb:,.0f} MB", "", *HEAD]
     lines += [_row(section, outcome) for outcome in section.outcomes]
-    beside = [outcome for outcome in section.measured if outcome.entry.peer == "duckdb"]
-    if beside:
-        lines += ["", *BESIDE_HEAD, *(_beside(section, outcome) for outcome in beside)]
+    duckdb = [outcome for outcome in section.measured if outcome.entry.peer == "duckdb"]
+    if duckdb:
+        lines += ["", *DUCKDB_HEAD, *(_duckdb_row(section, outcome) for outcome in duckdb)]
     return "\n".join(lines)
 
 
@@ -94,13 +91,13 @@ def _row(section: Section, outcome: Outcome) -> str:
     return f"| {shown_name(outcome)} | {figures} | {_answers(outcome)} | {rounds_of(outcome.measured)} |"
 
 
-def _beside(section: Section, outcome: Outcome) -> str:
+def _duckdb_row(section: Section, outcome: Outcome) -> str:
     found = ratios(section.cauce, outcome.measured)
     return f"| {shown_name(outcome)} | {found.time:.2f} | {found.cpu:.2f} | {found.memory:.2f} |"
 
 
 def shown_name(outcome: Outcome) -> str:
-    """With what its figures do not tell: how many kills there were, and what is extrapolated."""
+    """The name of the entry with its number of kills, or with the size of the sample that it was extrapolated from."""
     if outcome.kills:
         return f"{outcome.entry.name} ({'+'.join(map(str, outcome.kills))} kills)"
     if outcome.extrapolated:
@@ -113,7 +110,7 @@ def _answers(outcome: Outcome) -> str:
         return f"**differ: {', '.join(outcome.differences)}**"
     if not outcome.entry.peer:
         return "the same bytes" if outcome.entry.kills else ""
-    return "agree, but q5 is of a sample" if outcome.entry.sampled else "agree"
+    return "agree, except q5, which was not compared" if outcome.entry.sampled else "agree"
 
 
 def _cell(text: str) -> str:
@@ -181,7 +178,7 @@ def _version(package: str) -> str:
 
 
 def draw(sections: Sequence[Section], stem: Path) -> None:
-    """A row for each dataset: times as ratios to Cauce, and peaks of memory."""
+    """One row per dataset: times as ratios to Cauce, and peak memory."""
     from bench.chart import Bar, Panel, bar_chart
 
     rows = []

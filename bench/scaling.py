@@ -1,7 +1,7 @@
 """Scaling of a job of Cauce: the same queries for several sizes of data and several numbers of workers.
 
-A point of the grid says all that varies. What else should vary later (such as clients at once) is one more field of
-it, one more column of the table, and one more loop in `grid`.
+A `Point` holds all parameters that vary. To vary another one, add a field to it, a column to the table and a loop to
+`grid`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Scaling:
 
     @property
     def base(self) -> Point:
-        """The reference for the others: the size nearest to the real one, and the most workers."""
+        """The reference for ratios: the scale nearest to 1, and the most workers."""
         scale = min(self.sizes_mb, key=lambda each: abs(each - 1))
         return Point(scale, max(point.workers for point in self.measured))
 

@@ -1,4 +1,4 @@
-"""The overhead of Cauce on little data: some thousand rows, beside a plain Polars script, start to end."""
+"""The overhead of Cauce on some thousand rows, compared with a Polars script, including process start."""
 
 from __future__ import annotations
 

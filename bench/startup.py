@@ -1,4 +1,4 @@
-"""How soon `cauce sql` answers from a cold process, beside DuckDB: `python -m bench.startup [--rounds 15]`.
+"""Time of `cauce sql` from process start to answer, compared with DuckDB: `python -m bench.startup [--rounds 15]`.
 
 One statement over a CSV file of 1,000 rows; aim: at most 0.6 s longer than DuckDB. DuckDB is its command line if there
 is one, else its Python module in a process of its own.
@@ -29,7 +29,7 @@ def main() -> None:
         commands = {"cauce sql": ours(Path(folder)), "DuckDB": theirs(Path(folder))}
         results = {name: Measured() for name in commands}
         for command in commands.values():
-            # Files come into the page cache, and compiled modules to the disk.
+            # Warm-up: files are read into the page cache, and modules compiled to bytecode.
             timed(command, Measured())
         for _ in range(given.rounds):
             for name, command in commands.items():

@@ -1,5 +1,5 @@
-"""Uploads CSV to a gateway on loopback, acknowledged when it is kept, beside a plain copy of the same bytes over a
-socket to a process that writes them to disk; in turn, several rounds, and prints the ratio.
+"""Compares an upload of CSV to a gateway on loopback with a copy of the same bytes over a socket to a process that
+writes them to disk. Prints the ratio over several rounds.
 
     python -m bench.upload --bytes 1G
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.serving import serving
+from bench.server_process import serving
 from cauce.client import Service
 from cauce.client.settings import COMPRESS, Settings
 from cauce.errors import CauceError
@@ -31,24 +31,24 @@ BLOCK_BYTES = 2**20
 SEED_SCALE = 0.01
 TABLE_FILES = "transactions/transactions_*.csv"
 
-# Takes bytes until there are no more, writes them, makes them safe if asked to, and says that it is done.
+# Writes all bytes of a connection to a file, syncs it if the first byte is `s`, and acknowledges with a dot.
 RECEIVER = """
 import os, socket, sys
 listening = socket.create_server(("127.0.0.1", 0))
 print(listening.getsockname()[1], flush=True)
 block = memoryview(bytearray(int(sys.argv[2])))
 for _ in range(int(sys.argv[3])):
-    taken, _ = listening.accept()
-    safe = taken.recv(1) == b"s"
+    peer, _ = listening.accept()
+    sync = peer.recv(1) == b"s"
     with open(sys.argv[1], "wb", buffering=0) as file:
-        while count := taken.recv_into(block):
+        while count := peer.recv_into(block):
             done = 0
             while done < count:
                 done += file.write(block[done:count])
-        if safe:
+        if sync:
             os.fdatasync(file.fileno())
-    taken.sendall(b".")
-    taken.close()
+    peer.sendall(b".")
+    peer.close()
     os.unlink(sys.argv[1])
 """
 
@@ -56,12 +56,12 @@ for _ in range(int(sys.argv[3])):
 def amount(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMG]?)B?", text.strip().upper())
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes; write it as 200M or 1G")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes; write it as 200M or 1G")
     return int(float(found[1]) * UNITS[found[2]])
 
 
 def write_data(folder: Path, size: int) -> Path:
-    """Transactions of a generated coffee chain, again and again, up to the size."""
+    """Writes generated transactions of a coffee chain, repeated up to the size."""
     generate("coffee", folder / "seed", scale=SEED_SCALE, seed=1, only=["transactions"])
     files = sorted((folder / "seed").glob(TABLE_FILES))
     header = files[0].read_bytes().partition(b"\n")[0] + b"\n"
@@ -91,12 +91,12 @@ def receiver(folder: Path, rounds: int) -> Iterator[int]:
         process.wait()
 
 
-def copy(path: Path, port: int, safe: bool) -> float:
-    """Seconds until the other side has said that it holds everything."""
+def copy(path: Path, port: int, sync: bool) -> float:
+    """Seconds until the receiver has acknowledged all bytes."""
     block = memoryview(bytearray(BLOCK_BYTES))
     started = time.monotonic()
     with socket.create_connection(("127.0.0.1", port)) as out, path.open("rb", buffering=0) as file:
-        out.sendall(b"s" if safe else b"-")
+        out.sendall(b"s" if sync else b"-")
         while count := file.readinto(block):
             out.sendall(block[:count])
         out.shutdown(socket.SHUT_WR)
@@ -114,14 +114,14 @@ def upload(path: Path, url: str, settings: Settings) -> float:
     return seconds
 
 
-def measure(ways: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Every way once a round, in turn, so that noise falls on all alike. A first round warms up and does not count."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+def measure(methods: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Runs every method once per round, so that noise affects all of them. The first round is a warm-up."""
+    taken: dict[str, list[float]] = {name: [] for name in methods}
     for number in range(rounds + 1):
-        for name, way in ways.items():
-            # What one way left to be written must not slow down the next.
+        for name, method in methods.items():
+            # Pending writes of one method must not slow down the next.
             os.sync()
-            seconds = way()
+            seconds = method()
             if number:
                 taken[name].append(seconds)
     return taken
@@ -129,9 +129,9 @@ def measure(ways: dict[str, Callable[[], float]], rounds: int) -> dict[str, list
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.upload", description=__doc__)
-    parser.add_argument("--bytes", type=amount, default=amount("1G"), help="how much to send (default: 1G)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each way is timed (default: 3)")
-    parser.add_argument("--compress", choices=COMPRESS, default="auto", help="as of cauce submit (default: auto)")
+    parser.add_argument("--bytes", type=amount, default=amount("1G"), help="bytes to send (default: 1G)")
+    parser.add_argument("--rounds", type=int, default=3, help="number of timed rounds (default: 3)")
+    parser.add_argument("--compress", choices=COMPRESS, default="auto", help="as in cauce submit (default: auto)")
     parser.add_argument("--part-bytes", type=amount, default=Settings().part_bytes, help="of a part (default: 4 MiB)")
     parser.add_argument("--connections", type=int, default=Settings().connections, help="default: 4")
     parser.add_argument("--dir", type=Path, default=Path(".cache"), help="a folder on the disk to measure")
@@ -145,12 +145,12 @@ def main(arguments: Sequence[str]) -> int:
             serving("gateway", folder / "service") as gateway,
             receiver(folder, 2 * (given.rounds + 1)) as port,
         ):
-            ways: dict[str, Callable[[], float]] = {
+            methods: dict[str, Callable[[], float]] = {
                 "upload": lambda: upload(path, gateway.url, settings),
-                "copy, fdatasync": lambda: copy(path, port, safe=True),
-                "copy": lambda: copy(path, port, safe=False),
+                "copy, fdatasync": lambda: copy(path, port, sync=True),
+                "copy": lambda: copy(path, port, sync=False),
             }
-            report(path.stat().st_size, measure(ways, given.rounds))
+            report(path.stat().st_size, measure(methods, given.rounds))
     return 0
 
 

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--notes", type=Path, help="where vaderSentiment's times go")
     parser.add_argument("--loaded", action="store_true", help="tables first, then the queries")
     given = parser.parse_args()
-    # Read when the libraries load, which is later.
+    # Set before the libraries are imported, which read it.
     os.environ["POLARS_MAX_THREADS"] = str(given.threads)
     given.out.mkdir(parents=True, exist_ok=True)
     scorer = Library(given.library_every, given.notes) if given.library_every else kernel

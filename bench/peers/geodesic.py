@@ -1,4 +1,4 @@
-"""The direct way between two places on the WGS-84 ellipsoid, which no peer has without an extension."""
+"""The geodesic distance on the WGS-84 ellipsoid, which no peer has without an extension."""
 
 from __future__ import annotations
 

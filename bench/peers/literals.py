@@ -1,4 +1,4 @@
-"""Python literals as the files hold them: `['A', "O'B"]`, `[{'id': 1, 'name': 'C'}]`.
+"""Python literals in the files: `['A', "O'B"]`, `[{'id': 1, 'name': 'C'}]`.
 
 Peers with regular expressions of their own use the patterns; those that call Python use the functions.
 """

@@ -1,4 +1,4 @@
-"""Sentiment for peers: Cauce's kernel as a function of theirs, or the Python library on a sample of the texts.
+"""Sentiment for peers: Cauce's kernel as a user-defined function, or vaderSentiment on a sample of the texts.
 
 Scores are whole ten-thousandths, so that sums are exact in any order. A scorer can be pickled: Dask and PySpark send
 it to other processes.
@@ -37,9 +37,9 @@ def kernel(texts: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True)
 class Library:
-    """Every n-th text with `vaderSentiment`; the others count as 0, so that their answer means nothing unless n is 1.
+    """Every n-th text with `vaderSentiment`; the others count as 0, so that the answer is only valid if n is 1.
 
-    `notes` is a folder where each thread of each process says how many texts it had, how many it scored, and how
+    `notes` is a folder where each thread of each process records how many texts it got, how many it scored, and how
     much processor time that took.
     """
 
@@ -57,7 +57,7 @@ class Library:
             if next(_PLACES) % self.every == 0:
                 chosen.append((place, text))
         score = _library()
-        # Of this thread alone: while another holds the interpreter, this one takes no time.
+        # Of this thread: time spent waiting for the interpreter lock does not count.
         started = time.thread_time()
         for place, text in chosen:
             units[place] = score(text)

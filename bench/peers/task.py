@@ -1,4 +1,4 @@
-"""The task of a peer."""
+"""The job of a peer: queries, input files and output folder."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Task:
     """Whether tables are to be loaded whole before they are joined."""
 
     def asks(self, *queries: str) -> bool:
-        """Whether any of these is asked."""
+        """Whether any of these queries is requested."""
         return any(query in self.queries for query in queries)
 
     def answer_file(self, query: str) -> str:
         return str(self.out / f"{query}.csv")
 
     def file(self, *names: str) -> str:
-        """The first of these files that is there: some datasets have a small one that may stand in."""
+        """The first of these files that exists: some datasets have a smaller alternative."""
         return str(next((path for path in map(self.data.joinpath, names) if path.exists()), self.data / names[0]))
 
     def months(self, table: str) -> list[str]:

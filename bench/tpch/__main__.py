@@ -1,4 +1,4 @@
-"""All 22 queries of TPC-H from their SQL text as one job, beside DuckDB: `python -m bench.tpch [--scale 1]`.
+"""All 22 queries of TPC-H from their SQL text as one job, compared with DuckDB: `python -m bench.tpch [--scale 1]`.
 
 Both read the same CSV files from `tpchgen-cli`, start to end, and their answers must be equal. DuckDB loads each file
 once and keeps its tables in memory; Cauce keeps nothing. `--keep DIR` keeps the files for the next time.
@@ -64,10 +64,10 @@ def cauce_command(scratch: Path, data: Path, out: Path, workers: int) -> list[st
 
 
 def generated(folder: Path, scale: float) -> Path:
-    """The CSV files of a scale, made unless they are there."""
+    """The CSV files of a scale, generated unless they exist."""
     data = folder / f"tpch-{scale:g}"
     if not data.is_dir():
-        # Under another name until it is complete: an aborted attempt must not be taken for data.
+        # Renamed when complete: a cached folder is never partial.
         making = folder / f"{data.name}.{os.getpid()}"
         command = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or "tpchgen-cli"
         subprocess.run([command, "csv", "-s", f"{scale:g}", "-o", str(making)], check=True, capture_output=True)

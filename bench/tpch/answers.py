@@ -21,7 +21,7 @@ def alike(one: object, other: object) -> bool:
 
 
 def differences(ours: Path, theirs: Path) -> list[str]:
-    """The queries whose rows differ, in two folders of Parquet files; there must be some in both."""
+    """The queries whose rows differ, in two folders of Parquet files; both must contain some."""
     names = sorted({file.stem for folder in (ours, theirs) for file in folder.glob("q*.parquet")})
     if not names:
         return ["there are no answers"]

@@ -12,7 +12,7 @@ CauceError                 code
 │   ├── MemoryExceeded     memory       a fold cannot be computed within the memory of its worker
 │   ├── Conflict           conflict     two contents for one identity: a step was not a pure function of its input
 │   └── TooManyRejects     too-many-rejects more rows were rejected than the user allows
-├── CutWrongly             cut          the guessed record boundaries of a file were wrong; the job is restarted
+├── WrongSplit             cut          the guessed record boundaries of a file were wrong; the job is restarted
 ├── BrokerFailed           broker       a private RabbitMQ node did not start, or a command on it failed
 ├── DockerFailed           docker       Docker did not start or stop a container
 ├── InputDiffers           input-differs the job id is already in use with other files
@@ -123,7 +123,7 @@ class TooManyRejects(JobFailed):
     code = "too-many-rejects"
 
 
-class CutWrongly(CauceError):
+class WrongSplit(CauceError):
     """Never reaches a user: the caller restarts the job with a scan of the whole file."""
 
     code = "cut"

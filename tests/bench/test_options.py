@@ -12,9 +12,9 @@ import cauce.cli.main
 from bench.options import parsed
 
 CASES = {
-    "unknown dataset": (["--dataset", "tea"], "no dataset tea to measure; there are books"),
+    "unknown dataset": (["--dataset", "tea"], "unknown dataset tea; expected one of books"),
     "unknown query": (["--dataset", "coffee", "--queries", "q5"], "coffee has no query q5"),
-    "unknown peer": (["--peers", "abacus"], "no peer abacus; there are duckdb"),
+    "unknown peer": (["--peers", "abacus"], "unknown peer abacus; expected one of duckdb"),
     "no rounds": (["--rounds", "0"], "must be 1 or more"),
     "no size": (["--scale", "0"], "must be above 0"),
     "missing folder": (["--data", "nowhere"], "nowhere is not a folder"),
@@ -22,7 +22,7 @@ CASES = {
 }
 
 
-def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def error_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     monkeypatch.setattr(sys, "argv", ["cauce", "bench", *arguments])
     with pytest.raises(SystemExit) as ended:
         cauce.cli.main.entry()
@@ -36,7 +36,7 @@ def test_an_invalid_request_is_reported(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     arguments, sentence = CASES[case]
-    assert sentence in told(monkeypatch, capsys, *arguments)
+    assert sentence in error_of(monkeypatch, capsys, *arguments)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -44,7 +44,7 @@ def test_a_missing_peer_is_reported_with_the_way_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bench.options, "find_spec", lambda name: None if name == "dask" else sys)
-    message = told(monkeypatch, capsys, "--dataset", "coffee")
+    message = error_of(monkeypatch, capsys, "--dataset", "coffee")
     assert "not installed: dask. ./cauce bench, in a clone, installs all of requirements-bench.lock" in message
 
 

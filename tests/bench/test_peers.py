@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.compare import difference
+from bench.answer_diff import difference
 from bench.peers.scoring import Library, kernel
 from bench.peers.task import Task
 from cauce.datasets import BUILT_IN

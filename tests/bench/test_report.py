@@ -1,4 +1,4 @@
-"""Ratios are of medians, and the report tells what it must: kills, samples, failures, disagreements."""
+"""Ratios are of medians, and the report contains kills, samples, failures and differences."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def test_ratios_are_of_medians_and_of_peaks() -> None:
 
 
 def test_a_peer_is_shown_beside_cauce_and_cauce_beside_duckdb() -> None:
-    told = markdown([section(outcome("DuckDB", THEIRS, "duckdb"))], 2)
-    assert "| Cauce | 1.00 | 1.00 | 100 |  | 1.00 2.00 9.00 |" in told
-    assert "| DuckDB | 2.00 | 0.50 | 250 | agree | 4.00 3.00 5.00 |" in told
-    assert "| DuckDB | 0.50 | 2.00 | 0.40 |" in told
+    table = markdown([section(outcome("DuckDB", THEIRS, "duckdb"))], 2)
+    assert "| Cauce | 1.00 | 1.00 | 100 |  | 1.00 2.00 9.00 |" in table
+    assert "| DuckDB | 2.00 | 0.50 | 250 | agree | 4.00 3.00 5.00 |" in table
+    assert "| DuckDB | 0.50 | 2.00 | 0.40 |" in table
 
 
 def test_an_extrapolated_time_is_marked_with_its_source() -> None:
-    told = markdown([section(outcome("DuckDB + vaderSentiment", THEIRS, "duckdb", texts=5000, scored=20))], 2)
-    assert "DuckDB + vaderSentiment (extrapolated from 20 of 5,000 texts)" in told
+    table = markdown([section(outcome("DuckDB + vaderSentiment", THEIRS, "duckdb", texts=5000, scored=20))], 2)
+    assert "DuckDB + vaderSentiment (extrapolated from 20 of 5,000 texts)" in table
 
 
 def test_a_failed_peer_is_reported_and_is_no_problem() -> None:

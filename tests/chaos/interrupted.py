@@ -64,7 +64,7 @@ class Interrupted:
                 service.submit(
                     self.case.dataset, self.case.data, job=self.job, settings=SMALL, on_progress=self._progress
                 )
-        except BaseException as problem:  # noqa: BLE001  (told by whoever waits)
+        except BaseException as problem:  # noqa: BLE001  (raised again by the waiting thread)
             self.problem = problem
         finally:
             self.half_way.set()

@@ -35,7 +35,7 @@ def catch(run: Run, work: Path) -> JobFiles:
     return files_of(work)
 
 
-def right_or_told(case: Case, outcome: Outcome, damaged: Path) -> None:
+def correct_or_reported(case: Case, outcome: Outcome, damaged: Path) -> None:
     """Checks that the outcome is one of the two that are allowed."""
     if outcome.code == 0:
         assert answers(case.out) == case.wanted
@@ -80,7 +80,7 @@ def test_flipped_byte_never_changes_an_answer(case: Case, logs: Callable[[JobFil
             frame = some_frame(logs(job), rng)
             flip(frame, rng)
         outcome = run.end()
-    right_or_told(case, outcome, frame.path)
+    correct_or_reported(case, outcome, frame.path)
 
 
 @pytest.mark.parametrize("logs", [of_journals, pytest.param(of_edges, marks=pytest.mark.soak)])

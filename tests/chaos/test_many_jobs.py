@@ -79,7 +79,7 @@ def run_job(number: int, prepared: Prepared, fabric: FilesFabric, pool: WorkerPo
         pool.watch()
         uploading = upload.step()
         if not collect.step() and not uploading:
-            assert time.monotonic() - began < LONGEST_JOB_S, collect.waits_for()
+            assert time.monotonic() - began < LONGEST_JOB_S, collect.missing_input()
             time.sleep(0.001)
     fabric.delete_job(job)
     return rows_of(sink.answers(plan))

@@ -86,7 +86,7 @@ def at_rest(service: Spread, clients: list[Somewhere]) -> list[int]:
     return seen[: len(WORKERS)]
 
 
-def say(fault: str, stood_s: float) -> None:
+def report(fault: str, stood_s: float) -> None:
     sys.stdout.write(f"{fault}: work went on after {stood_s:.2f} s\n")
 
 
@@ -95,7 +95,7 @@ def at_work(service: Spread, jobs: list[str]) -> set[str]:
     with closing(open_fabric(service.fabric)) as fabric:
         names = [job_name("tester", job) for job in jobs]
         stats = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
-    return {each.life for each in stats for task in each.tasks.values() if task.read.records or task.sent}
+    return {each.worker_id for each in stats for task in each.tasks.values() if task.read.records or task.sent}
 
 
 def everything(fabric: Fabric, job: str, log: Log) -> Iterator[Record]:
@@ -131,7 +131,7 @@ def test_tasks_of_a_lost_host_are_taken_over(service: Spread, cases: list[Case])
     service.host(lost).cut_off()
     before = sum(map(leases.__getitem__, others))
     stood_s = until("its leases elsewhere", lambda: sum(map(service.leases, others)) > before, LOST_S)
-    say(f"host {lost} gone for good", stood_s)
+    report(f"host {lost} gone for good", stood_s)
     until_work_goes_on(clients)
     for each in clients:
         each.finish()
@@ -146,7 +146,7 @@ def test_jobs_continue_without_a_partitioned_node(name: str, service: Spread, ca
     at_rest(service, clients)
     assert service.connections(name) > 0
     service.host(name).cut_off()
-    say(f"node {name} cut off", until_work_goes_on(clients))
+    report(f"node {name} cut off", until_work_goes_on(clients))
     assert not service.nodes.answers(name)
     for each in clients:
         each.finish()
@@ -162,7 +162,7 @@ def test_jobs_on_both_sides_complete_after_a_partition_heals(service: Spread, ca
     assert not service.nodes.answers("r3")
     healing = threading.Thread(target=heal_once_noticed, args=(service, time.monotonic()))
     healing.start()
-    say("split", until_work_goes_on(clients))
+    report("split", until_work_goes_on(clients))
     healing.join()
     for each in clients:
         each.finish()
@@ -189,7 +189,7 @@ def test_jobs_complete_while_a_node_stays_partitioned(service: Spread, cases: li
     until("the others without it", lambda: "r3" not in service.nodes.ctl("r1", "eval", "nodes()."))
     service.host("r3").join()
     until("a cluster that is split", lambda: bool(service.status("r3")["partitions"]))
-    say("node r3 apart", until_work_goes_on(clients))
+    report("node r3 apart", until_work_goes_on(clients))
     for each in clients:
         each.finish()
     assert service.status("r3")["partitions"]
@@ -210,7 +210,7 @@ def test_jobs_complete_after_links_dropped_all_packets(who: str, service: Spread
     for name in MUTED[who]:
         service.host(name).mute()
     threading.Timer(PAUSE_S, service.network.heal).start()
-    say(f"{who} mute for {PAUSE_S:.0f} s", until_work_goes_on(clients))
+    report(f"{who} mute for {PAUSE_S:.0f} s", until_work_goes_on(clients))
     for each in clients:
         each.finish()
     service.until_whole()
@@ -253,7 +253,7 @@ def test_at_most_one_window_is_resent_after_a_gateway_is_partitioned(
             assert into.getvalue() == case.wanted[query]
         job.cancel()
     stood = acknowledged[6 + FURTHER]
-    say(f"gateway {lost[0]} cut off", stood - acknowledged[5])
+    report(f"gateway {lost[0]} cut off", stood - acknowledged[5])
     counts = Counter(url for _, url in spy.sent)
     again = counts.total() - len(counts)
     sys.stdout.write(f"gateway {lost[0]} cut off: {again} of {len(counts)} parts were sent again\n")

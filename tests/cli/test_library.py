@@ -215,17 +215,17 @@ def test_an_interrupt_leaves_nothing_behind(visits: Path, large: Path) -> None:
     while len(seen) < 3 and process.poll() is None:
         seen |= set(psutil.Process(process.pid).children(recursive=True))
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert len(seen) == 3, said
+    _, output = process.communicate(timeout=60)
+    assert len(seen) == 3, output
     assert process.returncode == -signal.SIGINT
-    assert said.rstrip().endswith("KeyboardInterrupt")
-    assert said.count("Traceback") == 1
+    assert output.rstrip().endswith("KeyboardInterrupt")
+    assert output.count("Traceback") == 1
     assert [each for each in seen if is_alive(each)] == []
     assert list((visits.parent / "tmp").iterdir()) == []
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """A zombie has ended; whoever adopted it may not have looked yet."""
+    """A zombie has exited; its new parent may not have reaped it yet."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

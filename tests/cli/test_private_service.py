@@ -55,9 +55,9 @@ def test_another_user_can_neither_read_nor_lock_anything(service: Running) -> No
 
 
 def test_a_directory_that_others_may_enter_is_reported(service: Running) -> None:
-    told = "".join(service.said().split("\n"))
-    assert f"other users may read {service.folder} (its mode is 755)" in told
-    assert f"chmod -R go= {service.folder}" in told
+    printed = "".join(service.log_text().split("\n"))
+    assert f"other users may read {service.folder} (its mode is 755)" in printed
+    assert f"chmod -R go= {service.folder}" in printed
 
 
 def test_a_second_service_leaves_the_metrics_of_the_first(service: Running, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`cauce run`: the files it leaves, what it says, and what becomes of an earlier run's files."""
+"""`cauce run`: the files it writes, its output, and what happens to files of an earlier run."""
 
 from __future__ import annotations
 

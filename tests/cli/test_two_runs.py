@@ -32,7 +32,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def paused_run(data: Path, out: Path, work: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run that stands still in the midst of its work."""
+    """A run that is stopped while it works."""
     command = [sys.executable, "-m", "cauce", "run", "books", "--data", str(data), "--out", str(out)]
     process = subprocess.Popen([*command, "--work", str(work), "--workers", "1"], stdout=subprocess.DEVNULL)
     try:
@@ -59,9 +59,9 @@ def test_a_second_run_into_one_directory_is_refused_and_the_first_completes(data
     with paused_run(data, tmp_path / "out", tmp_path / "first") as first:
         second = cauce(tmp_path, "run", "books", "--data", str(data), "--out", "out", "--work", "second")
         assert second.code == 2
-        told = " ".join(second.err.split())
-        assert f"another command is writing to out: cauce run books --data {data}" in told
-        assert f"(pid {first.pid}); wait until it ends, or choose another place with --out" in told
+        printed = " ".join(second.err.split())
+        assert f"another command is writing to out: cauce run books --data {data}" in printed
+        assert f"(pid {first.pid}); wait until it ends, or choose another place with --out" in printed
         assert not (tmp_path / "second" / ".cauce-work").exists()
         assert finish(first) == 0
     assert written(tmp_path / "out") == written(tmp_path / "alone")

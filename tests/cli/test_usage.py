@@ -86,9 +86,9 @@ def test_an_invalid_request_is_reported_in_one_sentence(
     monkeypatch.setattr(sys, "argv", ["cauce", *arguments])
     with pytest.raises(SystemExit) as ended:
         entry()
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert isinstance(ended.value.code, int)
-    check(Outcome(ended.value.code, said.out, said.err), sentence)
+    check(Outcome(ended.value.code, output.out, output.err), sentence)
     assert written(folder) == before
 
 

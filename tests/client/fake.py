@@ -1,4 +1,4 @@
-"""A gateway in a thread that keeps everything in memory and fails when it is told to: for the failures that a real
+"""A gateway in a thread that keeps everything in memory and fails on request: for the failures that a real
 one would have to be forced into. It computes nothing; what it answers is put there by the test."""
 
 from __future__ import annotations

@@ -48,22 +48,22 @@ class Real:
 
     def __enter__(self) -> Real:
         assert self.process.stdout is not None
-        said = b""
+        output = b""
         due = time.monotonic() + READY_S
-        while (found := re.search(rb"(https?://[^\s]+)\n", said)) is None:
+        while (found := re.search(rb"(https?://[^\s]+)\n", output)) is None:
             readable, _, _ = select.select([self.process.stdout], [], [], due - time.monotonic())
             more = os.read(self.process.stdout.fileno(), 4096) if readable else b""
             if not more:
                 self._end()
-                raise AssertionError(f"the service did not start: {said!r} {self.said()}")
-            said += more
+                raise AssertionError(f"the service did not start: {output!r} {self.log_text()}")
+            output += more
         self.url = found[1].decode()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._end()
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""The commands as a user runs them, on a gateway that fails when it is told to."""
+"""The commands as a user runs them, on a gateway that fails on request."""
 
 from __future__ import annotations
 

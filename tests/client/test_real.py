@@ -1,4 +1,4 @@
-"""The client on a real service: answers equal the oracle's and `cauce run`'s, whoever goes away in between."""
+"""The client on a real service: answers equal those of the oracle and of `cauce run`, whichever process is killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cauce.lab.generators import generate
 from tests.chaos.running import until
 from tests.cli.running import COLOURS, Outcome, cauce
 from tests.client.real import Real
-from tests.client.test_transport import dead_address
+from tests.client.test_transport import closed_address
 from tests.e2e.comparing import Way, assert_same, run
 from tests.e2e.hostile_rows import write_hostile_rows
 from tests.e2e.test_formats import to_parquet
@@ -97,7 +97,7 @@ def test_submit_writes_the_same_files_as_run_and_the_oracle(real: Real, dataset:
     assert local.code == 0
     assert files_of(tmp_path / "sent") == files_of(tmp_path / "ran")
     assert_same(files_of(tmp_path / "sent"), answer(dataset, data), dataset)
-    # The tables shown are the same too; the last line tells the time.
+    # The tables shown are the same too; the last line contains the time.
     assert outcome.out.splitlines()[:-1] == local.out.splitlines()[:-1]
 
 
@@ -220,7 +220,7 @@ def test_a_killed_client_resumes_and_sends_only_missing_parts(real: Real, many: 
         )
         after = held(real, "killed", "transactions")
         assert after.complete == held_parts(after)
-        # What was on its way when the client died may have arrived after the look.
+        # Requests in flight when the client was killed may have arrived after the check.
         assert seen["sent"] <= held_parts(after) - held_parts(before)
         assert seen["sent"] >= held_parts(after) - held_parts(before) - 4
         with (tmp_path / "q1").open("w+b") as into:
@@ -303,9 +303,9 @@ def test_another_request_under_the_same_id_is_refused(real: Real, coffee: Path, 
 
 
 def test_an_unreachable_gateway_is_skipped(real: Real, coffee: Path, tmp_path: Path) -> None:
-    dead = [word for _ in range(2) for word in ("--gateway", dead_address())]
+    crashed = [word for _ in range(2) for word in ("--gateway", closed_address())]
     outcome = cauce(
-        tmp_path, "submit", "coffee", "--data", str(coffee), *dead, "--gateway", real.url, "--queries", "q1"
+        tmp_path, "submit", "coffee", "--data", str(coffee), *crashed, "--gateway", real.url, "--queries", "q1"
     )
     assert outcome.code == 0, outcome.err
 
@@ -392,7 +392,7 @@ def test_over_tls_a_job_is_visible_to_its_owner_only(coffee: Path, tmp_path: Pat
         wrong = cauce(tmp_path, "status", "hers", "--gateway", real.url, *trusted, "--token", ana + "x")
         assert (wrong.code, "unauthorized" in wrong.err) == (2, True)
         for secret in (ana, bea):
-            assert secret not in real.said() + sent.err + other.err + wrong.err
+            assert secret not in real.log_text() + sent.err + other.err + wrong.err
 
 
 def test_a_job_that_was_never_submitted_is_not_found(real: Real, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rejects of a job at a real service: `cauce submit` tells them as `cauce run` does."""
+"""Rejects of a job at a real service: `cauce submit` reports them as `cauce run` does."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def submit(real: Real, folder: Path, dataset: str, data: str, out: str, *more: s
     return cauce(folder, "submit", dataset, "--data", data, "--out", out, "--gateway", real.url, *more)
 
 
-def test_submit_tells_rejects_as_run_does(real: Real, folder: Path) -> None:
+def test_submit_reports_rejects_as_run_does(real: Real, folder: Path) -> None:
     sent = submit(real, folder, "shop.py", "data", "answers")
     assert sent.code == 0, sent.err
     local = cauce(folder, "run", "shop.py", "--data", "data", "--out", "local", "--workers", "1")
-    told = sent.err[sent.err.index("note rejected") :]
-    assert told == local.err.replace("local/rejects.csv", "answers/rejects.csv")
-    assert "orders, column when: 18 cells: a time with an offset" in told
+    printed = sent.err[sent.err.index("note rejected") :]
+    assert printed == local.err.replace("local/rejects.csv", "answers/rejects.csv")
+    assert "orders, column when: 18 cells: a time with an offset" in printed
     assert (folder / "answers/rejects.csv").read_bytes() == (folder / "local/rejects.csv").read_bytes()
 
 

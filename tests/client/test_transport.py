@@ -34,14 +34,14 @@ def fake() -> Iterator[Fake]:
 
 
 def transport(
-    *urls: str, patience_s: float = 20.0, token: str | None = None, seed: int = 1, told: list[str] | None = None
+    *urls: str, patience_s: float = 20.0, token: str | None = None, seed: int = 1, printed: list[str] | None = None
 ) -> Transport:
-    on_connection = None if told is None else told.append
+    on_connection = None if printed is None else printed.append
     return Transport(urls, ConnectionSettings(token, None, patience_s, 60.0, 4, on_connection), random.Random(seed))
 
 
-def dead_address() -> str:
-    """One that nobody listens on."""
+def closed_address() -> str:
+    """An address without a listener."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{reserved.getsockname()[1]}"
@@ -89,15 +89,15 @@ def test_an_error_without_a_problem_document_is_reported_by_its_status(fake: Fak
 
 @pytest.mark.parametrize("seed", range(4))
 def test_an_unreachable_gateway_is_skipped(fake: Fake, seed: int) -> None:
-    several = [dead_address(), fake.url, dead_address()]
-    told: list[str] = []
-    over = transport(*several, seed=seed, told=told)
+    several = [closed_address(), fake.url, closed_address()]
+    printed: list[str] = []
+    over = transport(*several, seed=seed, printed=printed)
     started = time.monotonic()
     for _ in range(5):
         assert over.request("GET", "/v1/jobs/j").status == 200
     # Without a pause between the first looks at each: nothing is gained by waiting.
     assert time.monotonic() - started < 10
-    assert told == []
+    assert printed == []
 
 
 def test_after_a_503_another_gateway_is_tried(fake: Fake) -> None:
@@ -111,17 +111,17 @@ def test_after_a_503_another_gateway_is_tried(fake: Fake) -> None:
 
 
 def test_silence_is_borne_only_so_long() -> None:
-    address = dead_address()
+    address = closed_address()
     port = address.rpartition(":")[2]
     with pytest.raises(Unreachable) as problem:
         transport(address, patience_s=HURRIED_S).request("GET", "/v1/jobs")
-    said = str(problem.value)
-    assert said.startswith(f"cannot reach {address}: connection refused; start the service with ")
-    assert said.endswith(f"./cauce serve --dir FOLDER --port {port}, or give another address with --gateway")
+    output = str(problem.value)
+    assert output.startswith(f"cannot reach {address}: connection refused; start the service with ")
+    assert output.endswith(f"./cauce serve --dir FOLDER --port {port}, or give another address with --gateway")
 
 
 def test_of_several_gateways_all_are_named() -> None:
-    one, other = dead_address(), dead_address()
+    one, other = closed_address(), closed_address()
     with pytest.raises(Unreachable, match="cannot reach any of 2 gateways") as problem:
         transport(one, other, patience_s=0).request("GET", "/v1/jobs")
     for address in (one, other):
@@ -129,23 +129,23 @@ def test_of_several_gateways_all_are_named() -> None:
 
 
 def test_a_lost_connection_is_reported_while_it_is_retried_and_when_it_is_back(fake: Fake) -> None:
-    told: list[str] = []
-    over = transport(fake.url, told=told)
+    printed: list[str] = []
+    over = transport(fake.url, printed=printed)
     over.request("GET", "/v1/jobs/j")
-    assert told == []
+    assert printed == []
     fake.fail("GET", "drop", times=4)
     assert over.request("GET", "/v1/jobs/j").status == 200
-    assert len(told) == 2
+    assert len(printed) == 2
     assert re.fullmatch(
         rf"cannot reach {fake.url}: the connection was closed without an answer; retrying for up to 20 s, Ctrl-C stops",
-        told[0],
+        printed[0],
     )
-    assert re.fullmatch(rf"connected to {fake.url} again after [\d.]+ s", told[1])
+    assert re.fullmatch(rf"connected to {fake.url} again after [\d.]+ s", printed[1])
 
 
 def test_a_lost_connection_is_reported_once_by_many_threads() -> None:
-    told: list[str] = []
-    over = transport(dead_address(), patience_s=HURRIED_S, told=told)
+    printed: list[str] = []
+    over = transport(closed_address(), patience_s=HURRIED_S, printed=printed)
 
     def ask() -> None:
         with pytest.raises(Unreachable):
@@ -156,7 +156,7 @@ def test_a_lost_connection_is_reported_once_by_many_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(told) == 1
+    assert len(printed) == 1
 
 
 def test_an_unknown_host_name_is_not_retried() -> None:
@@ -171,7 +171,7 @@ def test_a_host_name_that_does_not_exist_is_passed_over(fake: Fake) -> None:
 
 @contextlib.contextmanager
 def speaking(greeting: bytes, *, silent: bool = False) -> Iterator[str]:
-    """A server of something else: it sends its greeting to whoever connects, and closes or stays silent."""
+    """A server of something else: it sends its greeting on connect, and closes or sends nothing more."""
     held: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -200,11 +200,11 @@ HTML = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 15\r\nConnect
 def test_another_web_server_is_named_as_one(status: bytes) -> None:
     with speaking(HTML % status) as address, pytest.raises(Unreachable) as problem:
         transport(f"http://{address}", patience_s=3600).request("GET", "/v1/jobs")
-    said = str(problem.value)
-    assert said.startswith(
+    output = str(problem.value)
+    assert output.startswith(
         f"http://{address} answered GET /v1/jobs with status {int(status[:3])} and text/html, unlike"
     )
-    assert "a server other than Cauce listens there" in said
+    assert "a server other than Cauce listens there" in output
 
 
 def test_json_of_another_server_is_named_as_such() -> None:
@@ -368,8 +368,8 @@ def test_loopback_addresses_are_known(host: str, is_it: bool) -> None:
     assert Transport([f"http://{host}:80"]).loopback is is_it
 
 
-def test_python_hears_of_a_lost_connection_from_its_log(caplog: pytest.LogCaptureFixture) -> None:
-    address = dead_address()
+def test_a_lost_connection_is_logged_in_python(caplog: pytest.LogCaptureFixture) -> None:
+    address = closed_address()
     with Service(address, patience_s=HURRIED_S) as service, pytest.raises(Unreachable):
         service.jobs()
     assert [record.name for record in caplog.records if "cannot reach" in record.message] == ["cauce.client"]

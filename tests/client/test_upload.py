@@ -209,7 +209,7 @@ def changed(path: Path, at: int, byte: bytes) -> None:
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_one_changed_byte_is_named_by_file_and_range(fake: Fake, copy: Path, ended: bool) -> None:
-    """A file of equal length: only its content tells."""
+    """A file of equal length: only its content differs."""
     submit(fake, copy)
     job = fake.jobs["j"]
     job.state = "done" if ended else "receiving"

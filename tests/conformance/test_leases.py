@@ -102,7 +102,7 @@ def test_closing_releases_all_leases(one: Fabric, other: Fabric) -> None:
 
 def test_a_crash_of_the_holder_releases_the_lease(one: Fabric, world: World) -> None:
     one.enqueue("j", "q", ["a"])
-    assert world.die_holding("j", "q") == "a"
+    assert world.crash_holding("j", "q") == "a"
     lease = took(one)
     assert lease.task == "a"
 

@@ -25,7 +25,7 @@ class World(Protocol):
     def child(self) -> Child | None:
         """A real child process with its own fabric; None if the store is in the memory of this process."""
 
-    def die_holding(self, job: str, queue: str) -> str:
+    def crash_holding(self, job: str, queue: str) -> str:
         """A process acquires a lease and crashes; returns the task."""
 
     def close(self) -> None: ...
@@ -41,7 +41,7 @@ class MemoryWorld:
     def child(self) -> Child | None:
         return None
 
-    def die_holding(self, job: str, queue: str) -> str:
+    def crash_holding(self, job: str, queue: str) -> str:
         holder = MemoryFabric(self._store)
         lease = holder.acquire(job, queue)
         assert lease is not None
@@ -65,7 +65,7 @@ class FilesWorld:
     def child(self) -> Child:
         return Child(self._root)
 
-    def die_holding(self, job: str, queue: str) -> str:
+    def crash_holding(self, job: str, queue: str) -> str:
         child = Child(self._root)
         taken = child.ask(take, job, queue)
         assert taken is not None
@@ -92,7 +92,7 @@ class RabbitWorld:
     def child(self) -> Child:
         return Child(self._address)
 
-    def die_holding(self, job: str, queue: str) -> str:
+    def crash_holding(self, job: str, queue: str) -> str:
         child = Child(self._address)
         taken = child.ask(take_with_retry, job, queue)
         assert self.process().acquire(job, queue) is None

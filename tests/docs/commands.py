@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.cli.parsing import parse
 from tests.docs.pages import ROOT, Block
+from tests.mutations.__main__ import parse as parse_mutations
 
 NOT_RUN = {
     r"^\./test\b": "it is what runs this test",
@@ -110,7 +111,11 @@ def _check_program(path: Path, rest: str) -> None:
 
 
 def _check_test(arguments: list[str]) -> None:
-    """`quick`, `soak`, or arguments of pytest: paths that exist, and after -k words that occur in the files."""
+    """`quick`, `soak`, `mutations` with their names, or arguments of pytest: paths that exist, and after -k words that
+    occur in the files."""
+    if arguments[:1] == ["mutations"]:
+        parse_mutations(arguments[1:])
+        return
     paths: list[Path] = []
     following = iter(arguments)
     for each in following:

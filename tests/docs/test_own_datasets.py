@@ -32,4 +32,4 @@ def test_python_block_runs(block: Block, words: dict[str, object], tmp_path: Pat
     file.write_text(re.sub(r"^from cauce.plan import \*$", "", block.code, flags=re.MULTILINE))
     made = runpy.run_path(str(file), init_globals=words)
     if isinstance(dataset := made.get("dataset"), Dataset):
-        assert dataset.plan([], dataset.settle({}), 2).stages
+        assert dataset.plan([], dataset.parameter_values({}), 2).stages

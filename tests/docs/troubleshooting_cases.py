@@ -289,7 +289,7 @@ SERVICE = [
         f"./cauce submit {SHOP} --gateway {{gateway}} --job monday --queries ranking --out monday",
         1,
         (r"monday", r"another id|new id|other id"),
-        "An id stands for one request and its files. Leave `--job` out, or choose another id.",
+        "An id identifies one request and its files. Leave `--job` out, or choose another id.",
         setup=f"./cauce submit {SHOP} --gateway {{gateway}} --job monday --queries tags --no-wait",
         lines=2,
     ),

@@ -52,7 +52,7 @@ class World:
     def __init__(self, folder: Path, service: Real, token: str) -> None:
         self.folder = folder
         port = service.url.rpartition(":")[2]
-        self.values = {"gateway": f"http://127.0.0.1:{port}", "port": port, "dead_port": str(_dead_port())}
+        self.values = {"gateway": f"http://127.0.0.1:{port}", "port": port, "dead_port": str(_closed_port())}
         self._token = token
         self._mounted = [each for each in (folder / "small", folder / "tiny") if _mount(each)]
 
@@ -192,7 +192,7 @@ def _token(folder: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _dead_port() -> int:
+def _closed_port() -> int:
     """A port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -52,7 +52,7 @@ class DoctorHarness:
             acts += self.core.tick(self.time, HeartbeatReport())
         return self._keep(acts)
 
-    def hear(self, sender: str, message: Message, generation: Generation | None = None) -> list[Action]:
+    def receive(self, sender: str, message: Message, generation: Generation | None = None) -> list[Action]:
         return self._keep(
             self.core.receive(self.time, sender, generation or Generation(launch=1), f"at-{sender}", message)
         )
@@ -61,9 +61,9 @@ class DoctorHarness:
         instance = self.core.processes.find(name, generation)
         seq = instance.heartbeat.seq + 1 if instance is not None else 1
         given = {"host": self.core.who.host, "pid": 50, "start": 60, "seq": seq, **more}
-        return self.hear(name, Heartbeat(generation=generation, **given), generation)  # type: ignore[arg-type]
+        return self.receive(name, Heartbeat(generation=generation, **given), generation)  # type: ignore[arg-type]
 
-    def die(self, name: str, code: int = -9) -> list[Action]:
+    def crash(self, name: str, code: int = -9) -> list[Action]:
         """The newest instance of this name, a child of this doctor, exits with `code`."""
         instance = self.core.processes.newest(name)
         assert instance is not None

@@ -13,7 +13,7 @@ import pytest
 from cauce.api.formats import Format
 from cauce.datasets import load
 from cauce.runner.in_process import LocalRun, Settings
-from cauce.runner.sinks import Folder, Prepared, Silent, prepare, run_to_folder
+from cauce.runner.sinks import Folder, Prepared, Silent, prepare
 from cauce.scan.parts import PART_BYTES, Part
 from tests.oracle.api import answer
 
@@ -63,9 +63,6 @@ def run(
 
 def _write(prepared: Prepared, out: Path, form: Format, way: Way) -> None:
     settings = Settings(way.threads, way.part_bytes)
-    if way.reorder is None:
-        run_to_folder(prepared, out, form, settings=settings)
-        return
     sink = Folder(prepared.plan, out, form)
     LocalRun(prepared.plan, prepared.files, sink, Silent(), settings, way.reorder).run()
     sink.finish()

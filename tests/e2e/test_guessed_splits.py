@@ -54,16 +54,16 @@ def lie(lines: int) -> str:
 
 
 def test_wrong_split_guess_restarts_the_run_with_exact_splits(tmp_path: Path) -> None:
-    rows, said = run(tmp_path, folder(tmp_path, lie(3000)))
+    rows, output = run(tmp_path, folder(tmp_path, lie(3000)))
     assert rows == [["notes", "ids"], [str(ROWS), str(sum(range(ROWS)))]]
-    assert "restarting with a scan of the whole files first" in said
+    assert "restarting with a scan of the whole files first" in output
 
 
 @pytest.mark.parametrize("text", ["two\nlines, and more\n", 'quotes "\n" and, commas\n', "plain"])
 def test_correct_split_guess_reads_the_file_once(tmp_path: Path, text: str) -> None:
-    rows, said = run(tmp_path, folder(tmp_path, text * 200))
+    rows, output = run(tmp_path, folder(tmp_path, text * 200))
     assert rows == [["notes", "ids"], [str(ROWS), str(sum(range(ROWS)))]]
-    assert "restarting with a scan of the whole files first" not in said
+    assert "restarting with a scan of the whole files first" not in output
 
 
 def test_rejects_have_line_numbers_of_the_file(tmp_path: Path) -> None:

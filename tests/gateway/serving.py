@@ -79,7 +79,7 @@ class World:
             fabric or self.fabric(),
             replace(self.limits, **limits),  # type: ignore[arg-type]
             self.clock,
-            tell=lambda event, status: self.events.append((event, status.job)),
+            notify=lambda event, status: self.events.append((event, status.job)),
             datasets=self.datasets,
             shared=SharedState(idleness=Idleness(self.clock, self.clock.monotonic)),
         )

@@ -17,14 +17,16 @@ def crash(
     seq: int = 0,
     *,
     cause: Cause = "",
-    life: str | None = None,
+    run_id: str | None = None,
     snapshot: int = 0,
     shared: bool = False,
 ) -> Crash:
     """A crash of a start that is made and found now."""
     row, proven = crashes.longest()
     scene = Scene(row, proven, shared=shared)
-    made = Crash(task, seq, Start(secrets.token_hex(8), life, f"part {seq} of task {task}", "", snapshot, scene), cause)
+    made = Crash(
+        task, seq, Start(secrets.token_hex(8), run_id, f"part {seq} of task {task}", "", snapshot, scene), cause
+    )
     crashes.add(made)
     return made
 
@@ -146,7 +148,7 @@ def test_the_order_of_crashes_does_not_matter() -> None:
 def test_crashes_of_an_earlier_pool_are_not_counted() -> None:
     crashes = Crashes("j", 3, "second")
     for _ in range(5):
-        crash(crashes, life="first")
+        crash(crashes, run_id="first")
     assert crashes.verdict() is None
 
 

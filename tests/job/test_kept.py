@@ -37,7 +37,7 @@ def test_a_stored_manifest_is_read_and_written_with_the_same_bytes() -> None:
     assert manifest.dump() == STORED
 
 
-def test_another_version_and_damage_are_told_apart() -> None:
+def test_another_version_is_distinguished_from_damage() -> None:
     with pytest.raises(OtherVersion, match="dataset shop was written by a newer version"):
         load_kept(STORED.replace(b'"version":1', b'"version":2'), "shop")
     with pytest.raises(CorruptRecord):

@@ -1,4 +1,4 @@
-"""What the text of a cell means: one parser for each kind of cell, in plain Python.
+"""Parsers of cells, one for each kind, in plain Python.
 
 A parser gets a cell that is not null, and raises ``ValueError`` where the text is not of its kind.
 """

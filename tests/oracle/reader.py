@@ -1,6 +1,6 @@
-"""Cuts the bytes of a CSV file into records, and says which lines could not be cut.
+"""Splits the bytes of a CSV file into records, and returns the lines that could not be split.
 
-Python's strict ``csv`` does the cutting. It must never decide what a cell means, nor drop a line silently.
+Python's strict ``csv`` does the splitting. It must never decide what a cell means, nor drop a line silently.
 """
 
 from __future__ import annotations

@@ -22,16 +22,16 @@ def test_an_unknown_query_is_rejected_with_the_known_ones() -> None:
 
 def test_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(UnknownName, match="unknown parameter of tiny: colour"):
-        tiny.settle({"colour": "red"})
+        tiny.parameter_values({"colour": "red"})
 
 
 def test_an_unknown_choice_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="unknown value of kind: grand; expected one of plain, fancy"):
-        tiny.settle({"kind": "grand"})
+        tiny.parameter_values({"kind": "grand"})
 
 
 def test_the_first_choice_is_the_default() -> None:
-    assert tiny.settle(None) == {"kind": "plain"}
+    assert tiny.parameter_values(None) == {"kind": "plain"}
 
 
 @pytest.mark.parametrize(

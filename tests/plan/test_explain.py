@@ -35,10 +35,10 @@ scan sales  (sales.csv or sales_small.csv, one task for each part)  shared by be
 scan stores  (stores.csv, one task for each part)  shared by best, named
     reads name, store
     e3  as it is
-        ══ whole to everyone ══► group by store
+        ══ broadcast to all tasks ══► group by store
 
 group by store  (2 partitions)  shared by best, named
-    e0 arrives, merged as it comes
+    e0 arrives, merged on arrival
     e3 arrives
     e1  final sold=sum(amount), sales=count() by store; top 3 by sold desc, store
         ══ to one ══► answer best
@@ -46,7 +46,7 @@ group by store  (2 partitions)  shared by best, named
         ══ to one ══► answer named
 
 answer best  (1 partition)  for best
-    e1 arrives, cut to the first 3 as it comes
+    e1 arrives, reduced to the first 3 on arrival
     top 3 by sold desc, store; sort by sold desc, store; answer store, sold
 
 answer named  (1 partition)  for named

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cauce.process.table import is_readable, lives, open_pidfd, reap, send_signal, shown, start_of
+from cauce.process.table import is_readable, is_running, open_pidfd, reap, send_signal, shown, start_of
 from tests.service.running import until
 
 SLEEPS = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -26,8 +26,8 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_pid_with_another_start_is_another_process(child: subprocess.Popen[bytes]) -> None:
     start = start_of(child.pid)
-    assert lives(child.pid, start)
-    assert not lives(child.pid, start + 1)
+    assert is_running(child.pid, start)
+    assert not is_running(child.pid, start + 1)
     assert open_pidfd(child.pid, start + 1) is None
     assert not send_signal(child.pid, start + 1, signal.SIGKILL)
     assert child.poll() is None

@@ -7,11 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from cauce.api.formats import Format
 from cauce.datasets import load
 from cauce.errors import FabricFull, JobFailed
 from cauce.runner import output_dir as output
-from cauce.runner.sinks import prepare, run_to_folder
+from cauce.runner.in_process import LocalRun
+from cauce.runner.sinks import Folder, Prepared, Silent, prepare
 from tests.cli.running import small_books
+
+
+def run_to_folder(prepared: Prepared, out: Path, form: Format = "csv") -> None:
+    sink = Folder(prepared.plan, out, form, 0)
+    try:
+        LocalRun(prepared.plan, prepared.files, sink, Silent(), None).run()
+    except BaseException:
+        sink.abandon()
+        raise
+    sink.finish()
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])

@@ -17,7 +17,7 @@ import pytest
 from cauce.plan import DECIMAL, INTEGER, TEXT, Text, agg, decimal
 from cauce.runner.sinks import Answers, prepare, run_in_memory
 from cauce.scan.reader import cuts_hold, parts_of, read_part
-from cauce.schema import DatasetSchema, TableSchema, files_of, find_tables, infer, misled, spec_of, table_of
+from cauce.schema import DatasetSchema, TableSchema, files_of, find_tables, infer, spec_of, table_of, type_suggestions
 from cauce.schema.engine import log_name
 from tests.plan.tiny import dataset_of
 
@@ -149,7 +149,7 @@ def test_a_job_rejects_cells_that_do_not_fit_and_the_remedy_reads_them(tmp_path:
     answers = run(tmp_path, schema.table("orders"))
     assert answers["q"].height == 1000
     assert answers.rejects.select("line", "column", "raw").rows() == [(1002, "paid", "7.5"), (1003, "id", "x")]
-    sentences = misled(schema.table("orders"), answers.rejects)
+    sentences = type_suggestions(schema.table("orders"), answers.rejects)
     assert sentences == [
         "orders.id is read as integer, but 1 cell is not, such as 'x' (orders.csv line 1003): "
         "use --type orders.id=text",
@@ -182,7 +182,7 @@ def test_the_remedy_for_a_text_for_null_names_it(tmp_path: Path) -> None:
     schema = schema_of(tmp_path).table("t")
     (tmp_path / "t.csv").write_text("id\n1\nN/A\n")
     _, rejects = read(tmp_path, schema)
-    (sentence,) = misled(schema, rejects)
+    (sentence,) = type_suggestions(schema, rejects)
     remedy = 'write { type = "integer", nulls = ["N/A"] } for it in the schema, or use --type t.id=text'
     assert sentence.endswith(remedy)
 

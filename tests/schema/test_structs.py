@@ -31,7 +31,7 @@ def test_names_with_dots_are_quoted() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "error", "message"),
     [
-        ("orders", "date", UsageError, r"write TABLE\.COLUMN"),
+        ("orders", "date", UsageError, r"expected TABLE\.COLUMN"),
         ("order.id", "date", UnknownName, r"unknown table order; there are orders, my\.file; did you mean orders\?"),
         ("orders.paide", "date", UnknownName, r"no column paide; it has id, Paid; did you mean Paid\?"),
         ("orders.id", "money", UsageError, "unknown type 'money'; expected one of integer, decimal"),

@@ -56,7 +56,7 @@ GOOD = '[orders]\npath = "orders.csv"\n[orders.columns]\nid = "integer"\n'
     ("text", "message"),
     [
         ("[orders\n", "f.toml is not valid TOML: .*line 1"),
-        ('x = 1\n', r"x = 1 stands outside of a table; begin each table with \[NAME\]"),
+        ('x = 1\n', r"x = 1 is outside of a table; start each table with \[NAME\]"),
         (GOOD.replace("path", "paths"), r"orders\.paths: unknown key; .*did you mean path\?"),
         (GOOD.replace('"integer"', '"integr"'), r"columns\.id: unknown type 'integr'; .*did you mean integer\?"),
         (GOOD.replace('"integer"', "5"), r"orders\.columns\.id = 5: write a type"),

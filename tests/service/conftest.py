@@ -24,7 +24,7 @@ class Case:
     """The oracle's answers, and the rejects."""
 
     def written(self, form: str) -> dict[str, bytes]:
-        """What `cauce run --format …` leaves behind."""
+        """The files that `cauce run --format …` writes."""
         return run("books", self.data, QUERIES, form=form)  # type: ignore[arg-type]
 
 
@@ -44,7 +44,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with Running(tmp_path_factory.mktemp("service"), "serve", "--workers", "2", "--gateways", "2") as running:
         yield running
     assert running.process.returncode == 0
-    assert not running.events("internal error"), running.said()
+    assert not running.events("internal error"), running.log_text()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Requests that nobody means well with, made from a seed, and a client that sends them byte for byte."""
+"""Malformed and malicious requests, generated from a seed, and a client that sends them byte for byte."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class Forge:
         lines = [("Host", "localhost"), *([("Authorization", f"Bearer {used}")] if used else []), *(headers or [])]
         if body is not None:
             lines.append(("Content-Length", str(len(body))))
-        told = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines) + "\r\n"
-        return Sent(kind, told.encode("utf-8", "surrogateescape") + (body or b""), method)
+        request = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines) + "\r\n"
+        return Sent(kind, request.encode("utf-8", "surrogateescape") + (body or b""), method)
 
     def _path(self) -> Sent:
         parts = [self._pick(NAMES) for _ in range(self._chance.randrange(7))]

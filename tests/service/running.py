@@ -86,15 +86,15 @@ class Running:
 
     def _wait_ready(self) -> str:
         assert self.process.stdout is not None
-        said = b""
+        output = b""
         due = time.monotonic() + READY_S
-        while (found := re.search(rb"ready on (https?://\S+)\n", said)) is None:
+        while (found := re.search(rb"ready on (https?://\S+)\n", output)) is None:
             readable, _, _ = select.select([self.process.stdout], [], [], max(due - time.monotonic(), 0))
             more = os.read(self.process.stdout.fileno(), 4096) if readable else b""
             if not more:
                 self.kill()
-                raise AssertionError(f"it did not start: {said!r} {self.said()}")
-            said += more
+                raise AssertionError(f"it did not start: {output!r} {self.log_text()}")
+            output += more
         return found[1].decode()
 
     def __enter__(self) -> Running:
@@ -127,12 +127,12 @@ class Running:
         if self.process.stdout is not None:
             self.process.stdout.close()
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def events(self, name: str) -> list[dict[str, object]]:
         """The lines of its log about this."""
-        lines = [json.loads(line) for line in self.said().splitlines() if line.startswith("{")]
+        lines = [json.loads(line) for line in self.log_text().splitlines() if line.startswith("{")]
         return [line for line in lines if line["event"] == name]
 
     @property

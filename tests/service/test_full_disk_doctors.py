@@ -63,7 +63,7 @@ def test_all_doctors_go_on_and_jobs_end_once_there_is_room(disk: Path, case: Cas
         log = cluster.home.log(cluster.until_leader())
 
         def cannot_log() -> bool:
-            """The leader logs each death, and the last page of its log is full."""
+            """The leader logs each crash, and the last page of its log is full."""
             fill(disk)
             kill_workers(cluster)
             return log.stat().st_size % os.sysconf("SC_PAGE_SIZE") == 0

@@ -110,10 +110,10 @@ def test_small_jobs_of_another_tenant_end_in_time(tmp_path: Path, case: Case) ->
         attacker.cancel_all()
         until("every process to run", cluster.well, 2 * BACK_S)
         alone += [tenant.run_job() for _ in range(ALONE_JOBS) for tenant in (victim, unharmed)]
-        died = [event for event in cluster.events() if event.what == "crashed"]
-    print(f"alone: {told(alone)}; attacked: {told(attacked)}; {len(died)} crashes; {dict(attacker.caused)}")  # noqa: T201
+        crashed = [event for event in cluster.events() if event.what == "crashed"]
+    print(f"alone: {summary(alone)}; attacked: {summary(attacked)}; {len(crashed)} crashes; {dict(attacker.caused)}")  # noqa: T201
     assert not attacker.problems
-    assert len(died) >= 3, "no worker was killed"
+    assert len(crashed) >= 3, "no worker was killed"
     assert set(attacker.caused) == FAULTS
     assert not [found for found in attacker.seen if b"victim" in found or b"secret-" in found]
     assert max(attacked) <= SLOWER * max(alone)
@@ -124,5 +124,5 @@ def is_enough(attacker: Attacker, attacked_s: float) -> bool:
     return attacked_s >= least_s or bool(attacker.problems)
 
 
-def told(times: list[float]) -> str:
+def summary(times: list[float]) -> str:
     return f"{len(times)} jobs, median {statistics.median(times):.2f} s, longest {max(times):.2f} s"

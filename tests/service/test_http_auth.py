@@ -34,7 +34,7 @@ def remote(folder: Path, tokens: dict[str, str]) -> Iterator[Running]:
     with Running(folder, "gateway", "--require-token") as running:
         yield running
     for secret in tokens.values():
-        assert secret not in running.said()
+        assert secret not in running.log_text()
 
 
 def create(gateway: Running, job: str, secret: str) -> Reply:

@@ -24,7 +24,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         running.create("body", queries=["q1"])
         yield running
     assert running.process.returncode == 0
-    assert not running.events("internal error"), running.said()
+    assert not running.events("internal error"), running.log_text()
 
 
 def connect(gateway: Running) -> socket.socket:
@@ -32,8 +32,8 @@ def connect(gateway: Running) -> socket.socket:
 
 
 def head(seq: int, *lines: str) -> bytes:
-    told = "\r\n".join([f"PUT {PATH}{seq} HTTP/1.1", "Host: localhost", "Content-Type: text/csv", *lines])
-    return told.encode() + b"\r\n\r\n"
+    request_head = "\r\n".join([f"PUT {PATH}{seq} HTTP/1.1", "Host: localhost", "Content-Type: text/csv", *lines])
+    return request_head.encode() + b"\r\n\r\n"
 
 
 def answer(connection: socket.socket) -> bytes:
@@ -71,18 +71,18 @@ def test_a_body_that_breaks_off_is_not_held(gateway: Running) -> None:
 
 
 def test_a_body_above_the_limit_is_rejected_before_it_is_read(gateway: Running) -> None:
-    for told in ("2000001", str(2**31), str(2**62)):
+    for announced in ("2000001", str(2**31), str(2**62)):
         with connect(gateway) as connection:
-            connection.sendall(head(3, f"Content-Length: {told}", "Expect: 100-continue"))
+            connection.sendall(head(3, f"Content-Length: {announced}", "Expect: 100-continue"))
             got = answer(connection)
             assert got.startswith(b"HTTP/1.1 413 ")
             assert b"part-too-large" in got
 
 
-@pytest.mark.parametrize("told", ["-1", "x", "1, 2", str(2**64), "1\r\nContent-Length: 2", "0x10"])
-def test_an_invalid_content_length_is_a_bad_request(gateway: Running, told: str) -> None:
+@pytest.mark.parametrize("announced", ["-1", "x", "1, 2", str(2**64), "1\r\nContent-Length: 2", "0x10"])
+def test_an_invalid_content_length_is_a_bad_request(gateway: Running, announced: str) -> None:
     with connect(gateway) as connection:
-        connection.sendall(head(4, f"Content-Length: {told}"))
+        connection.sendall(head(4, f"Content-Length: {announced}"))
         assert answer(connection).startswith(b"HTTP/1.1 400 ")
 
 
@@ -218,7 +218,7 @@ def test_concurrent_event_streams_above_the_limit_get_429(gateway: Running) -> N
 
 
 def test_bodies_wait_for_room(gateway: Running) -> None:
-    """Of one owner so many bytes can be held: what is more comes in when the first is through."""
+    """The bodies of one owner are limited together: further ones are read when the first is complete."""
     with connect(gateway) as first, connect(gateway) as second:
         size = 1_500_000
         first.sendall(head(8, f"Content-Length: {size}") + b"x" * (size - 1))

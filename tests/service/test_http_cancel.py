@@ -1,4 +1,4 @@
-"""Cancelling releases everything at once, also while workers are coming back from their death."""
+"""Cancelling releases everything at once, also while crashed workers are being restarted."""
 
 from __future__ import annotations
 

@@ -62,13 +62,13 @@ def test_the_graph_and_why_return_the_same_sentence(service: Running, done: str)
     assert isinstance(stages, list)
 
     def finished() -> bool:
-        told = service.get(f"/v1/jobs/{done}/graph").json()["stages"]
-        return all(stage["finished"] == stage["tasks"] for stage in told)  # type: ignore[union-attr]
+        received = service.get(f"/v1/jobs/{done}/graph").json()["stages"]
+        return all(stage["finished"] == stage["tasks"] for stage in received)  # type: ignore[union-attr]
 
     until("all work is told of", finished)
 
 
-def test_a_page_tells_how_many_rows_there_are_in_all(service: Running, done: str) -> None:
+def test_a_page_contains_the_total_number_of_rows(service: Running, done: str) -> None:
     page = service.get(f"/v1/jobs/{done}/results/q3?limit=2").json()
     rows = service.get(f"/v1/jobs/{done}/results/q3").body.count(b"\n") - 1
     assert page["total"] == rows
@@ -99,7 +99,7 @@ def events_of(response: urllib3.BaseHTTPResponse, into: list[tuple[str, dict[str
                 into.append((lines[0].removeprefix("event: "), json.loads(lines[1].removeprefix("data: "))))
 
 
-def test_the_stream_of_all_jobs_tells_of_each_change(tmp_path: Path, case: Case) -> None:
+def test_the_stream_of_all_jobs_reports_each_change(tmp_path: Path, case: Case) -> None:
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1") as service:
         service.create("before", queries=["q1"])
         http = urllib3.PoolManager(retries=False)
@@ -139,20 +139,20 @@ def test_streams_and_graphs_are_visible_to_their_owner_only(service: Running) ->
 
 def test_cluster_changes_are_streamed(service: Running) -> None:
     response = service.http.request("GET", f"{service.url}/v1/cluster/live", preload_content=False)
-    told = b""
+    received = b""
     for chunk in response.stream(4096):
-        told += chunk
-        if b"event: processes" in told and b"event: events" in told and told.endswith(b"\n\n"):
+        received += chunk
+        if b"event: processes" in received and b"event: events" in received and received.endswith(b"\n\n"):
             break
     response.close()
-    line = next(line for line in told.splitlines() if line.startswith(b"data: ") and b'"processes"' in line)
+    line = next(line for line in received.splitlines() if line.startswith(b"data: ") and b'"processes"' in line)
     processes = json.loads(line.removeprefix(b"data: "))["processes"]
     assert {each["role"] for each in processes} == {"doctor", "gateway", "worker"}
 
 
 def test_process_logs_are_shown_to_local_users_only(service: Running) -> None:
-    told = service.get("/v1/cluster/processes/gateway-1/log").json()
-    assert "gateway started" in str(told["text"])
+    received = service.get("/v1/cluster/processes/gateway-1/log").json()
+    assert "gateway started" in str(received["text"])
     for name in ("nobody-1", "worker-999", "..%2f..%2fetc%2fpasswd", "gateway-1%00"):
         reply = service.get(f"/v1/cluster/processes/{name}/log")
         assert reply.status == 404 or reply.json()["text"] == ""

@@ -32,7 +32,7 @@ def stream(running: Running, job: str, into: list[dict[str, object]]) -> urllib3
     return response
 
 
-def test_events_tell_a_job_from_its_creation_to_its_end(service: Running, case: Case) -> None:
+def test_events_cover_a_job_from_creation_to_end(service: Running, case: Case) -> None:
     service.create("watched", queries=["q1"])
     seen: list[dict[str, object]] = []
     watcher = threading.Thread(target=lambda: stream(service, "watched", seen))

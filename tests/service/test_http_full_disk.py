@@ -1,4 +1,4 @@
-"""A disk without room: what can be deleted is deleted, and the gateway says that it is not ready."""
+"""A full disk: jobs can still be deleted, and the gateway reports that it is not ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gateways that die in the middle of uploads, and a service that is stopped under load: nothing is lost or doubled."""
+"""Gateways that crash during uploads, and a service that is stopped under load: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GENEROUS_S = 30.0
 """For what takes less than five seconds on a machine left in peace."""
 
 
-def send_all(url: Callable[[], str], job: str, pieces: list[Piece], said: list[int], stop: threading.Event) -> None:
+def send_all(url: Callable[[], str], job: str, pieces: list[Piece], statuses: list[int], stop: threading.Event) -> None:
     """Sends the pieces one by one, each as often as it takes, wherever `url` points by then."""
     http = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(20.0))
     for piece in pieces:
@@ -34,7 +34,7 @@ def send_all(url: Callable[[], str], job: str, pieces: list[Piece], said: list[i
                 status = http.request("PUT", path, body=piece.body, headers=piece.headers).status
             except urllib3.exceptions.HTTPError:
                 status = 0
-            said.append(status)
+            statuses.append(status)
             if status in (200, 201):
                 break
             assert status in (0, 429, 503), status
@@ -77,26 +77,32 @@ def test_kill_of_one_of_two_gateways_during_uploads(tmp_path: Path, case: Case) 
         Running(tmp_path, "gateway") as victim,
     ):
         assert victim.create("torn", queries=QUERIES).status == 201
-        said: list[int] = []
+        statuses: list[int] = []
         stop = threading.Event()
         # Each sender begins at one of the two, and goes to the other when that one is gone.
         senders = [
             threading.Thread(
                 target=send_all,
-                args=(lambda: victim.url if victim.process.poll() is None else survivor.url, "torn", each, said, stop),
+                args=(
+                    lambda: victim.url if victim.process.poll() is None else survivor.url,
+                    "torn",
+                    each,
+                    statuses,
+                    stop,
+                ),
             )
             for each in share(pieces, SENDERS)
         ]
         for sender in senders:
             sender.start()
-        until("a third of the parts", lambda: len(said) > len(pieces) // 3)
+        until("a third of the parts", lambda: len(statuses) > len(pieces) // 3)
         victim.kill()
         for sender in senders:
             sender.join(ENOUGH_S)
         assert not any(sender.is_alive() for sender in senders)
         # The kill hit somebody, and cost each sender one part at most.
-        assert said.count(0) + said.count(200) >= 1
-        assert said.count(200) <= SENDERS
+        assert statuses.count(0) + statuses.count(200) >= 1
+        assert statuses.count(200) <= SENDERS
         finish(survivor, "torn", pieces, case)
 
 
@@ -104,10 +110,10 @@ def test_gateways_on_one_port_are_killed_again_and_again(tmp_path: Path, case: C
     pieces = pieces_of("books", case.data, 2**14, QUERIES)
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "2") as service:
         service.create("stormy", queries=QUERIES)
-        said: list[int] = []
+        statuses: list[int] = []
         stop = threading.Event()
         senders = [
-            threading.Thread(target=send_all, args=(lambda: service.url, "stormy", each, said, stop))
+            threading.Thread(target=send_all, args=(lambda: service.url, "stormy", each, statuses, stop))
             for each in share(pieces, SENDERS)
         ]
         for sender in senders:
@@ -135,10 +141,10 @@ def test_sigterm_under_load_ends_all_with_exit_code_0(tmp_path: Path, case: Case
     pieces = pieces_of("books", case.data, 2**14, QUERIES)
     with Running(tmp_path, "serve", "--workers", "2", "--gateways", "2") as service:
         service.create("stopped", queries=QUERIES)
-        said: list[int] = []
+        statuses: list[int] = []
         stop = threading.Event()
         senders = [
-            threading.Thread(target=send_all, args=(lambda: service.url, "stopped", each, said, stop))
+            threading.Thread(target=send_all, args=(lambda: service.url, "stopped", each, statuses, stop))
             for each in share(pieces, SENDERS)
         ]
         http = urllib3.PoolManager(retries=False)
@@ -147,7 +153,7 @@ def test_sigterm_under_load_ends_all_with_exit_code_0(tmp_path: Path, case: Case
         ]
         for sender in senders:
             sender.start()
-        until("some parts", lambda: said.count(201) > 20)
+        until("some parts", lambda: statuses.count(201) > 20)
         everyone = [*service.children("cauce"), service.process.pid]
         started = time.monotonic()
         code = service.stop()
@@ -162,7 +168,7 @@ def test_sigterm_under_load_ends_all_with_exit_code_0(tmp_path: Path, case: Case
         for sender in senders:
             sender.join(ENOUGH_S)
         until("the end of every process", lambda: not any(Path(f"/proc/{pid}").exists() for pid in everyone))
-        confirmed = said.count(201)
+        confirmed = statuses.count(201)
     assert not service.events("gateway cut off")
     with Running(tmp_path, "serve", "--workers", "2", "--gateways", "2") as again:
         held = sum(int(str(again.get(f"/v1/jobs/stopped/tables/{table}").json()["count"])) for table in counts(pieces))

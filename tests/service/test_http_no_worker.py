@@ -107,7 +107,7 @@ def test_a_service_scaled_to_no_workers_names_the_command_and_can_be_given_some(
 
 
 @pytest.mark.slow
-def test_a_gateway_by_itself_tells_that_no_worker_reports_on_a_job(tmp_path: Path, case: Case) -> None:
+def test_a_standalone_gateway_reports_that_no_worker_runs_a_job(tmp_path: Path, case: Case) -> None:
     with Running(tmp_path, "gateway") as alone:
         assert alone.get("/readyz").json() == {"status": "ready"}
         submitted(alone, case, "lonely")

@@ -203,9 +203,9 @@ def test_a_compressed_part_with_its_digest_is_accepted(service: Running) -> None
 
 def test_a_reference_to_a_file_outside_the_allowed_directories_is_rejected(service: Running) -> None:
     service.create("refers", queries=["q1"])
-    said = json.dumps({"path": "/etc/passwd", "start": 0, "end": 10, "first_line": 2, "header": ["a"]}).encode()
+    reference = json.dumps({"path": "/etc/passwd", "start": 0, "end": 10, "first_line": 2, "header": ["a"]}).encode()
     headers = {"Content-Type": "application/vnd.cauce.reference+json"}
-    reply = service.ask("PUT", "/v1/jobs/refers/tables/books/parts/0", said, headers)
+    reply = service.ask("PUT", "/v1/jobs/refers/tables/books/parts/0", reference, headers)
     assert 400 <= reply.status < 500
     assert b"root:" not in reply.body
 
@@ -256,7 +256,7 @@ def test_too_many_jobs_are_refused(strict: Running) -> None:
     reply = strict.create("many-3", queries=["q1"])
     assert reply.what == (429, "too-many-jobs")
     assert int(reply.headers["retry-after"]) >= 1
-    # A job that nobody goes on with makes room.
+    # An idle job is expired to make room.
     until("the end of forgotten jobs", lambda: strict.state("many-0") == "expired", 30)
     until("room for another job", lambda: strict.create("many-3", queries=["q1"]).status == 201, 30)
     # The event is logged after the tombstone is visible.
@@ -291,10 +291,10 @@ def test_a_missing_directory_makes_the_service_unavailable(tmp_path: Path) -> No
 
 def test_why_is_one_sentence(service: Running) -> None:
     service.create("why", queries=["q1"])
-    said = service.get("/v1/jobs/why/why").json()["why"]
-    assert isinstance(said, str)
-    assert "books" in said
-    assert "\n" not in said
+    reason = service.get("/v1/jobs/why/why").json()["why"]
+    assert isinstance(reason, str)
+    assert "books" in reason
+    assert "\n" not in reason
 
 
 def test_the_list_has_the_jobs(service: Running, done: str, case: Case) -> None:

@@ -32,9 +32,9 @@ class Taking(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
-        said = ExportTraceServiceRequest.FromString(body)
+        exported = ExportTraceServiceRequest.FromString(body)
         assert isinstance(self.server, Collector)
-        for each in said.resource_spans:
+        for each in exported.resource_spans:
             process = next(one.value.string_value for one in each.resource.attributes if one.key == "service.name")
             self.server.spans += [(process, span) for scope in each.scope_spans for span in scope.spans]
         self.send_response(200)

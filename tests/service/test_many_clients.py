@@ -30,7 +30,7 @@ from tests.oracle.api import answer
 
 SCALES = {"books": 0.0003, "movies": 0.001, "flights": 0.00002, "coffee": 0.0002}
 SMALL = Settings(part_bytes=16_000, window=2, connections=1)
-SHELVES = ("control", "home", "journal", "edges", "raw-", "lease")
+LOG_GROUPS = ("control", "home", "journal", "edges", "raw-", "lease")
 MOST_KEPT = 4
 """Streams of a job that has ended, or folders: what is not needed to read its answers is gone by then."""
 SOME_FILES, SOME_BYTES = 200, 40 << 20
@@ -116,7 +116,7 @@ def kill(world: World, dataset: str, job: str) -> None:
 
 
 def client(world: World, number: int) -> tuple[str, float] | None:
-    """One client's life: its dataset and how long it took, or None if it cancelled."""
+    """Runs one client. Returns its dataset and its duration, or None if it cancelled."""
     dataset = BUILT_IN[number % len(BUILT_IN)]
     job, crowd = f"client-{number}", world.crowd
     with Service(world.url, patience_s=120.0) as service:
@@ -145,7 +145,7 @@ def client(world: World, number: int) -> tuple[str, float] | None:
 
 
 class Counted:
-    """What the fabric holds of jobs: folders, or streams and queues, with the broker's descriptors and memory."""
+    """The resources of jobs on the fabric: folders, or streams and queues, with the broker's descriptors and memory."""
 
     def __init__(self, jobs: Path, fabric: list[str], broker: Callable[[], Nodes]) -> None:
         self._jobs = jobs
@@ -157,7 +157,7 @@ class Counted:
             return [path.name for path in self._jobs.iterdir() if "client" in path.name]
         names = self._nodes.ctl("r1", "list_queues", "name").split()
         split = [name.split(".") for name in names if name.startswith(f"{self._namespace}.")]
-        return [".".join(each) for each in split if each[2:] and each[2].startswith(SHELVES)]
+        return [".".join(each) for each in split if each[2:] and each[2].startswith(LOG_GROUPS)]
 
     def broker(self) -> tuple[int, int]:
         """Open files, and bytes of memory in use."""

@@ -17,8 +17,8 @@ def test_a_submit_leaves_its_answers_at_the_service_while_another_command_writes
     with OutputLock.of_directory(tmp_path / "out", "cauce run books"):
         outcome = cauce(tmp_path, *submit, "--gateway", service.url)
         assert outcome.code == 2, outcome.err
-        told = " ".join(outcome.err.split())
-        assert "job busy is done, and its answers were not fetched: another command is writing to out" in told
-        assert "then run: cauce submit books" in told
+        printed = " ".join(outcome.err.split())
+        assert "job busy is done, and its answers were not fetched: another command is writing to out" in printed
+        assert "then run: cauce submit books" in printed
     assert cauce(tmp_path, *submit, "--gateway", service.url).code == 0
     assert (tmp_path / "out" / "q1.csv").read_bytes() == case.wanted["q1"]

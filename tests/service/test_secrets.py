@@ -1,4 +1,4 @@
-"""The password of a broker is nowhere in the list of processes, nor in what a service and a run say."""
+"""The password of a broker is neither in the list of processes nor in the output of a service or a run."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_no_process_of_a_service_shows_the_password(broker: Nodes, tmp_path: Pat
         assert any(b"cauce serve" in line for line in lines)
         assert [line for line in lines if broker.layout.password.encode() in line] == []
         logs = "".join(path.read_text() for path in (service.folder / "log").iterdir())
-        assert "the password in --fabric" in service.said()
-    assert broker.layout.password not in service.said() + logs
+        assert "the password in --fabric" in service.log_text()
+    assert broker.layout.password not in service.log_text() + logs
 
 
 def test_no_process_of_a_run_ever_shows_the_password(broker: Nodes, tmp_path: Path, case: Case) -> None:
@@ -52,11 +52,11 @@ def test_no_process_of_a_run_ever_shows_the_password(broker: Nodes, tmp_path: Pa
         while run.poll() is None:
             lines.update(command_lines(run.pid))
         assert run.stdout is not None
-        said = run.stdout.read()
-    assert run.returncode == 0, said
+        output = run.stdout.read()
+    assert run.returncode == 0, output
     password = broker.layout.password.encode()
     assert any(b"cauce worker" in line for line in lines)
-    assert [line for line in (*lines, said) if password in line] == []
+    assert [line for line in (*lines, output) if password in line] == []
 
 
 def test_the_address_may_come_from_a_file(

@@ -61,7 +61,7 @@ def test_key_and_id_stay_the_same(home: ServiceDir) -> None:
     before = home.cluster()
     start(home)
     assert (home.cluster().id, home.cluster().key) == (before.id, before.key)
-    assert service_config(home.cluster()).life != service_config(before).life
+    assert service_config(home.cluster()).run_id != service_config(before).run_id
 
 
 @pytest.mark.parametrize(

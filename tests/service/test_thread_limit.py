@@ -43,7 +43,7 @@ def test_a_ready_gateway_answers_at_the_limit_of_threads(tmp_path: Path, group: 
         (group / "pids.max").write_text(str(len(os.listdir(f"/proc/{gateway.process.pid}/task"))))
         assert gateway.create("limited", queries=["q1"]).status == 201
         assert gateway.state("limited") == "created"
-        assert not gateway.events("internal error"), gateway.said()
+        assert not gateway.events("internal error"), gateway.log_text()
 
 
 def test_a_gateway_that_cannot_start_threads_is_never_ready(tmp_path: Path, group: Path) -> None:

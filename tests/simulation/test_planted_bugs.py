@@ -256,9 +256,9 @@ def tombstone_after_deletion(patch: Patch) -> None:
     """The data of a cancelled job is deleted before its end is recorded."""
     add = TombstoneStore.add
 
-    def late(self: TombstoneStore, stone: Tombstone) -> None:
-        self._fabric.delete_job(job_name(stone.owner, stone.job))
-        add(self, stone)
+    def late(self: TombstoneStore, tombstone: Tombstone) -> None:
+        self._fabric.delete_job(job_name(tombstone.owner, tombstone.job))
+        add(self, tombstone)
 
     patch.setattr(TombstoneStore, "add", late)
 

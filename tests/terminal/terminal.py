@@ -146,7 +146,7 @@ class Terminal:
             return False
         try:
             more = os.read(self._fd, 65536)
-        except OSError:  # Linux's way to say that nobody has the other side open any more.
+        except OSError:  # On Linux: the other side is closed.
             return False
         self._raw += more
         return bool(more)

@@ -10,7 +10,7 @@ import pytest
 from cauce.lab.generators import generate
 from tests.chaos.running import until
 from tests.client.fake import Fake, FakeJob
-from tests.client.test_transport import HTML, dead_address, speaking
+from tests.client.test_transport import HTML, closed_address, speaking
 from tests.terminal.terminal import Session, Terminal, cauce, run_in_terminal
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def check(session: Session, code: int) -> str:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_query_to_an_unreachable_service_fails_with_one_line(question: str) -> None:
-    address = dead_address()
+    address = closed_address()
     arguments = cauce(*QUESTIONS[question], "--gateway", address)
     session = run_in_terminal(arguments, width=400, timeout_s=ENOUGH_S)
     line = check(session, 1)
@@ -69,7 +69,7 @@ def test_a_query_to_an_unreachable_service_fails_with_one_line(question: str) ->
 
 @pytest.mark.parametrize("command", [("watch", "j"), ("top",), ("events", "--follow")], ids=lambda words: words[0])
 def test_a_command_that_waits_reports_an_unreachable_service_and_retries(command: tuple[str, ...]) -> None:
-    address = dead_address()
+    address = closed_address()
     terminal = Terminal(cauce(*command, "--gateway", address), width=400)
     # It is still retrying when this line is there: nothing but Ctrl-C ends it within two minutes.
     terminal.wait_for(f"cannot reach {address}: connection refused; retrying for up to 120 s, Ctrl-C stops", ENOUGH_S)
@@ -83,7 +83,7 @@ def test_a_command_that_waits_reports_an_unreachable_service_and_retries(command
 
 
 def test_a_submit_that_reached_no_gateway_has_sent_nothing(coffee: Path, tmp_path: Path) -> None:
-    address = dead_address()
+    address = closed_address()
     terminal = submit(coffee, address, tmp_path)
     terminal.wait_for(f"cannot reach {address}: connection refused; retrying for up to 120 s, Ctrl-C stops", ENOUGH_S)
     terminal.press(CTRL_C)

@@ -51,9 +51,9 @@ def test_an_interrupted_run_prints_the_command_to_continue_and_continues(
 ) -> None:
     session = interrupted(tmp_path, long_run, "0:00:00")
     check(session, XTERM, code=130)
-    said = last_line(session)
-    assert said.startswith("note interrupted; the work so far is kept in ")
-    program, *again = shlex.split(said.partition("Continue with: ")[2])
+    output = last_line(session)
+    assert output.startswith("note interrupted; the work so far is kept in ")
+    program, *again = shlex.split(output.partition("Continue with: ")[2])
     assert (program, again) == ("cauce", long_run)
     assert (tmp_path / "answers/.cauce-work").is_dir()
     assert in_pipes(tmp_path, *again).code == 0
@@ -96,10 +96,10 @@ def test_an_interrupted_client_prints_the_command_to_return(
     arguments = [*words, "--gateway", idle.url]
     session = interrupted(tmp_path, arguments, "0 of ")
     check(session, XTERM, code=130)
-    said = last_line(session)
-    assert said.startswith("note detached; ")
-    assert " continues at the service. " in said
-    again = shlex.split(said.partition("Return to it with: ")[2])
+    output = last_line(session)
+    assert output.startswith("note detached; ")
+    assert " continues at the service. " in output
+    again = shlex.split(output.partition("Return to it with: ")[2])
     assert again[0] == "cauce"
     assert sorted(again[1:]) == sorted(arguments)
 
@@ -126,7 +126,7 @@ def test_a_service_in_the_foreground_is_stopped_with_ctrl_c(tmp_path: Path) -> N
 
 
 def test_ctrl_c_before_the_command_line_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
-    """The signal comes while modules are loaded: a line of `-v` shows that it has begun."""
+    """The signal comes while modules are loaded: a line of `-v` shows that it has started."""
     arguments = cauce("datasets")
     terminal = Terminal([arguments[0], "-v", *arguments[1:]], cwd=tmp_path)
     try:

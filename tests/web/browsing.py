@@ -27,10 +27,10 @@ def browser_path() -> str:
     """Where a browser is. Without one the test is skipped, or fails where CI is set."""
     found = next((path for path in map(shutil.which, BROWSERS) if path), None)
     if found is None:
-        said = "there is no Chromium here; on Debian: apt-get install chromium"
+        reason = "there is no Chromium here; on Debian: apt-get install chromium"
         if os.environ.get("CI"):
-            pytest.fail(said)
-        pytest.skip(said)
+            pytest.fail(reason)
+        pytest.skip(reason)
     return found
 
 

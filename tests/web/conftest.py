@@ -45,7 +45,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with Running(tmp_path_factory.mktemp("service"), "serve", *options) as running:
         yield running
     assert running.process.returncode == 0
-    assert not running.events("internal error"), running.said()
+    assert not running.events("internal error"), running.log_text()
 
 
 @pytest.fixture(scope="session")

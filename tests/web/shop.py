@@ -66,7 +66,7 @@ def keep(service: Running, folder: Path, name: str = NAME) -> None:
 
 
 def oracle(folder: Path, sql: str) -> list[tuple[object, ...]]:
-    """What DuckDB answers."""
+    """The answers of DuckDB."""
     connection = duckdb.connect()
     for table, columns in (("orders", ORDERS), ("customers", CUSTOMERS)):
         types = {name: "double" if kind == "float" else kind for name, kind in columns}

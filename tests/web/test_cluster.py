@@ -1,4 +1,4 @@
-"""The cluster's page: a process that is killed is seen to die, to be noticed, and to come back."""
+"""The cluster's page: it shows that a process is killed, that this is detected, and that the process recovers."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_a_killed_worker_is_marked_and_shown_as_running_after_its_restart(browse
         before = signs(page, "worker-1", "crashed")
         killed_at = time.time()
         os.kill(pid_of(cluster, "worker-1"), signal.SIGKILL)
-        died = page.locator('[data-lane="worker-1"] .sign.crashed')
-        expect(died).not_to_have_count(before)
+        crashed = page.locator('[data-lane="worker-1"] .sign.crashed')
+        expect(crashed).not_to_have_count(before)
         shown_at = time.time()
-        expect(died.last.locator("title")).to_have_text(re.compile("killed by SIGKILL"))
+        expect(crashed.last.locator("title")).to_have_text(re.compile("killed by SIGKILL"))
         for what in ("detected", "restarted", "recovered"):
             expect(page.locator(f'[data-lane="worker-1"] .sign.{what}').last).to_be_visible()
         detected = float(str(happened(cluster, "worker-1", "detected", killed_at)[-1]["at"]))
@@ -85,7 +85,7 @@ def test_past_events_can_be_listed(browser: Browser, cluster: Running) -> None:
         page = found.open("#/cluster")
         settled(page)
         assert signs(page, "worker-2", "crashed") >= 1
-        expect(page.locator(".happenings")).to_contain_text("worker-2 crashed: ")
+        expect(page.locator(".events")).to_contain_text("worker-2 crashed: ")
         page.get_by_role("button", name="7 days").click()
         expect(page.locator(".lanes")).to_have_attribute("aria-label", re.compile("7 days"))
         assert signs(page, "worker-2", "crashed") >= 1

@@ -16,7 +16,7 @@ FIRST_LOAD_BYTES = 300_000
 
 
 def settled(page: Page, name: str) -> None:
-    """Waits for what the page has to say."""
+    """Waits for a text on the page."""
     if name == "jobs":
         expect(page.locator("table.jobs tbody tr").first).to_be_visible()
     elif name == "job":

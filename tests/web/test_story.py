@@ -44,7 +44,7 @@ def send(page: Page, folder: Path) -> None:
 
 
 def watch(found: Watched, page: Page) -> None:
-    """The plan fills with life while the files come in."""
+    """The plan shows progress while the files are uploaded."""
     expect(page.locator("h1 + .state")).to_have_text(re.compile("receiving|running"))
     # First: on a busy machine the browser may be slower than the job.
     expect(page.locator(".why")).to_contain_text(re.compile("is the bottleneck|waits for"))

@@ -155,8 +155,8 @@ def opened(journal: Journal) -> list[int]:
 
 
 def test_starts_that_were_not_ended_are_open(journals: list[Journal]) -> None:
-    *dead, journal = journals
-    for each in dead:
+    *crashed, journal = journals
+    for each in crashed:
         each.began(4, "part 4")
     assert opened(journal) == [4, 4, 4]
     assert {start.what for _, start in known(journal).open} == {"part 4"}

@@ -411,7 +411,7 @@ def test_a_long_step_lets_tasks_of_other_owners_run(tmp_path: Path) -> None:
     def long_work(task: SourceTask) -> None:
         for _ in range(100):
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
         done_within.append(cluster.done("small"))
 
     interrupt_first(worker, "large", long_work)
@@ -437,7 +437,7 @@ def test_a_crash_after_a_suspension_is_attributed_to_the_resumed_task(tmp_path: 
         look()
         while not cluster.done("small"):
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
         look()
 
     interrupt_first(worker, "large", long_work)
@@ -477,7 +477,7 @@ def test_only_the_job_that_takes_the_memory_is_quarantined(
         since = 0
         for _ in range(10):
             clock.now += SLICE_S
-            workers[-1].let_others_run()
+            workers[-1].yield_to_others()
             since += bool(taken)
             if since == slices[job]:
                 raise Killed
@@ -525,7 +525,7 @@ def test_a_start_records_whether_steps_of_others_are_suspended(tmp_path: Path) -
         task.began(0, "a part")
         look(task.context.job)
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
         look(task.context.job)
 
     for owner in ("one", "other"):
@@ -553,7 +553,7 @@ def test_a_crash_is_not_counted_for_a_suspended_step_unless_memory_is_the_cause(
             raise Killed
         running.append(task.context.job)
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
 
     for owner in ("one", "other"):
         interrupt_first(worker, owner, long_work)
@@ -586,7 +586,7 @@ def test_no_task_of_an_owner_with_a_suspended_step_runs(tmp_path: Path) -> None:
     def long_work(task: SourceTask) -> None:
         before = worker.steps
         clock.now += 10 * SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
         steps.append(worker.steps - before)
 
     interrupt_first(worker, "first", long_work)
@@ -607,7 +607,7 @@ def test_long_steps_of_two_owners_take_turns(tmp_path: Path) -> None:
         for _ in range(10):
             slices.append(task.context.job)
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
 
     for owner in ("one", "other"):
         interrupt_first(worker, owner, long_work)
@@ -644,7 +644,7 @@ def suspended_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exc
 
     def long_work(task: SourceTask) -> None:
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
 
     def fail(task: Task) -> None:
         raise problem
@@ -664,7 +664,7 @@ def test_a_worker_that_ends_completes_its_suspended_steps(tmp_path: Path) -> Non
         for number in range(10):
             slices.append(number)
             clock.now += SLICE_S
-            worker.let_others_run()
+            worker.yield_to_others()
 
     interrupt_first(worker, "large", long_work)
     while not slices:
@@ -686,7 +686,7 @@ def test_a_worker_that_ends_completes_steps_that_would_wait_to_be_alone(tmp_path
     def long_work(task: SourceTask) -> None:
         started.append(task.context.job)
         clock.now += SLICE_S
-        worker.let_others_run()
+        worker.yield_to_others()
         task.is_suspect = True
         task.began(0, "a part")
         returned.append(task.context.job)
@@ -830,12 +830,12 @@ def workers_until_the_end(cluster: Cluster, job: str, limits: Limits | None = No
 def test_a_fold_that_kills_its_worker_while_it_reads_input_fails_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
+    def crash(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
         raise Killed
 
     cluster = Cluster()
     cluster.add("job", shop(tmp_path / "job", 5))
-    monkeypatch.setattr(Collected, "add", die)
+    monkeypatch.setattr(Collected, "add", crash)
     # The lanes make progress in between; crashes of a fold count nevertheless.
     assert workers_until_the_end(cluster, "job", Limits(read_bytes=1)) <= 6
     assert "has killed its worker" in ending(cluster.store, "job").cause
@@ -847,7 +847,7 @@ def test_a_lane_that_kills_its_worker_while_it_reads_a_broadcast_side_fails_its_
 ) -> None:
     plain = Collected.add
 
-    def die(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
+    def crash(collected: Collected, name: tuple[int, int], frame: pl.DataFrame, weight: int) -> None:
         if collected.edge.spread == "broadcast":
             raise Killed
         plain(collected, name, frame, weight)
@@ -856,7 +856,7 @@ def test_a_lane_that_kills_its_worker_while_it_reads_a_broadcast_side_fails_its_
     (tmp_path / "kinds.csv").write_text("kind,name\ntea,Tea\n")
     cluster = Cluster()
     cluster.add("job", prepare(joined_dataset(), tmp_path))
-    monkeypatch.setattr(Collected, "add", die)
+    monkeypatch.setattr(Collected, "add", crash)
     assert workers_until_the_end(cluster, "job", Limits(read_bytes=1)) <= 2 * PROVEN
     assert "lane" in ending(cluster.store, "job").cause
 
@@ -878,7 +878,7 @@ def joined_dataset() -> Dataset:
 def test_a_fold_that_kills_its_worker_while_it_restores_a_snapshot_fails_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(intake: Intake, data: bytes) -> None:
+    def crash(intake: Intake, data: bytes) -> None:
         raise Killed
 
     cluster, limits = Cluster(), Limits(read_bytes=1, snapshot_bytes=1)
@@ -892,7 +892,7 @@ def test_a_fold_that_kills_its_worker_while_it_restores_a_snapshot_fails_its_job
         while not snapshots:
             worker.step()
     cluster.store.release(fabric)
-    monkeypatch.setattr(Intake, "restore", die)
+    monkeypatch.setattr(Intake, "restore", crash)
     assert workers_until_the_end(cluster, "job", limits) <= 2 * PROVEN
     assert "partition" in ending(cluster.store, "job").cause
 
@@ -900,7 +900,7 @@ def test_a_fold_that_kills_its_worker_while_it_restores_a_snapshot_fails_its_job
 def test_partitions_that_each_kill_their_worker_fail_their_job_after_three_crashes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(task: FoldTask, past: object) -> Step:
+    def crash(task: FoldTask, past: object) -> Step:
         task.began(0, str(task.spec))
         raise Killed
 
@@ -910,19 +910,19 @@ def test_partitions_that_each_kill_their_worker_fail_their_job_after_three_crash
     prepared = prepare(shop_dataset(), folder, partitions=8)
     cluster = Cluster()
     cluster.add("job", prepared)
-    monkeypatch.setattr(FoldTask, "work", die)
+    monkeypatch.setattr(FoldTask, "work", crash)
     assert workers_until_the_end(cluster, "job") == 3
     assert "job job is quarantined" in ending(cluster.store, "job").cause
 
 
 def test_a_worker_backs_off_from_a_job_that_has_crashed_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(task: FoldTask, past: object) -> Step:
+    def crash(task: FoldTask, past: object) -> Step:
         task.began(0, str(task.spec))
         raise Killed
 
     cluster, clock = Cluster(), Ticking()
     cluster.add("job", shop(tmp_path / "job", 4))
-    monkeypatch.setattr(FoldTask, "work", die)
+    monkeypatch.setattr(FoldTask, "work", crash)
     for _ in range(2):
         fabric = MemoryFabric(cluster.store)
         worker = Worker(fabric, plans=cluster.plans, host=Host(clock=clock))
@@ -976,13 +976,13 @@ def test_a_crash_is_not_attributed_to_a_job_that_is_only_held(tmp_path: Path, mo
     cluster.add("fatal", shop(tmp_path / "fatal", 5))
     scan = SourceTask._process
 
-    def die(task: SourceTask, part: Part, past: JournalState, position: Position) -> None:
+    def crash(task: SourceTask, part: Part, past: JournalState, position: Position) -> None:
         if task.context.job == "fatal":
             task.began(part.seq, "part")
             raise Killed
         scan(task, part, past, position)
 
-    monkeypatch.setattr(SourceTask, "_process", die)
+    monkeypatch.setattr(SourceTask, "_process", crash)
     workers_until_the_end(cluster, "fatal", Limits(read_bytes=1))
     assert ending(cluster.store, "fatal").state == "failed"
     records = MemoryFabric(cluster.store).read("held", JOB_LOG, START, 1 << 20).records

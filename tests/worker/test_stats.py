@@ -125,7 +125,7 @@ def test_two_workers_have_different_ids(tmp_path: Path) -> None:
     for _ in range(2_000):
         first.step()
         second.step()
-    assert len({stats.life for stats in world.stats("job")}) == 2
+    assert len({stats.worker_id for stats in world.stats("job")}) == 2
     assert len({each.producer for each in world.records("job")}) == 2
 
 

@@ -1,5 +1,5 @@
-"""Dask dataframe, on threads: the big tables lazily, all in one `compute`; what is small by then in pandas.
+"""Dask dataframe, on threads: big tables lazily, in one `compute`; small intermediate results in pandas.
 
-It cuts files into blocks at line ends and knows nothing of quotes, so that a file with line ends in quoted cells must
+It splits files into blocks at line ends, even within quotes. So a file with line ends in quoted cells must
 be read whole, as one block.
 """

@@ -1,4 +1,4 @@
-"""The books queries in Dask: the books are small and go to pandas, the reviews are one block each way."""
+"""The books queries in Dask: the books are small and read with pandas; each reading of the reviews is one block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answer(task: Task) -> None:
 
 
 def _reviews(task: Task, nineties: pd.DataFrame, fiction: pd.Series) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """For the titles of the 1990s number and mean of scores, for fiction number and sum of sentiments."""
+    """Number and mean of scores for titles of the 1990s; number and sum of sentiments for fiction."""
     path = task.file("Books_rating.csv")
     columns = {"title": "Title", "score": "review/score", "text": "review/text"}
     reviews = read(path, columns, {"score": "float64"}, whole=True)
@@ -38,12 +38,12 @@ def _reviews(task: Task, nineties: pd.DataFrame, fiction: pd.Series) -> tuple[pd
         rated = reviews[reviews["title"].isin(nineties["title"].tolist())]
         asked["rated"] = rated.groupby("title")["score"].agg(["size", "mean"])
     if task.asks("q5"):
-        told = reviews[reviews["title"].isin(fiction.tolist()) & reviews["text"].notnull()]
+        texts = reviews[reviews["title"].isin(fiction.tolist()) & reviews["text"].notnull()]
         meta = {"title": "str", "units": "int64"}
-        asked["told"] = told.map_partitions(_scored, task, meta=meta).groupby("title")["units"].agg(["sum", "size"])
+        asked["texts"] = texts.map_partitions(_scored, task, meta=meta).groupby("title")["units"].agg(["sum", "size"])
     found = dict(zip(asked, dask.compute(*asked.values()), strict=True))
-    return found.get("rated", pd.DataFrame()), found.get("told", pd.DataFrame())
+    return found.get("rated", pd.DataFrame()), found.get("texts", pd.DataFrame())
 
 
-def _scored(told: pd.DataFrame, task: Task) -> pd.DataFrame:
-    return pd.DataFrame({"title": told["title"], "units": scored(told["text"], task).astype("int64")})
+def _scored(texts: pd.DataFrame, task: Task) -> pd.DataFrame:
+    return pd.DataFrame({"title": texts["title"], "units": scored(texts["text"], task).astype("int64")})

@@ -1,4 +1,4 @@
-"""The coffee queries in Dask: each month is filtered and summed by itself, then the sums are."""
+"""The coffee queries in Dask: sums of each month, then sums of those."""
 
 from __future__ import annotations
 

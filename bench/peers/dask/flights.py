@@ -1,4 +1,4 @@
-"""The flights queries in Dask: filtered and counted block by block, in one reading."""
+"""The flights queries in Dask: filtered and counted block by block, in one pass."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _parts(flights: dd.DataFrame, task: Task) -> Mapping[str, dd.DataFrame | dd.
     if task.asks("q2"):
         parts["detours"] = flights.map_partitions(small.detours, small.airports(task))
     if task.asks("q4"):
-        # A histogram, since the mean that fares are compared with would need a reading of its own.
+        # A histogram, since the mean that fares are compared with would need a second pass.
         parts["fares"] = flights.groupby([*small.ROUTE, "fare"]).size()
     if task.asks("q5"):
         parts["bases"] = flights.groupby(["origin", "base_fare"]).size()

@@ -1,4 +1,4 @@
-"""The movies queries in Dask: only the ratings are worth its while, the rest goes to pandas."""
+"""The movies queries in Dask: only the ratings are large enough; all else uses pandas."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""DuckDB: the needed columns go into tables once, in one parallel reading; the queries are SQL on those."""
+"""DuckDB: the needed columns are loaded into tables once, in parallel; the queries are SQL over those."""

@@ -64,7 +64,7 @@ def answer(task: Task) -> None:
         units, where = "", " WHERE nineties"
         if task.asks("q5"):
             add_scorer(connection, task)
-            # A score for the texts that count, and no text kept.
+            # Texts are scored while they are read, and not stored.
             units, where = ', CASE WHEN fiction THEN score("review/text") END AS units', ""
         files = csv(task.file("Books_rating.csv"), lenient=False)
         reviews = LOADED if task.loaded else REVIEWS

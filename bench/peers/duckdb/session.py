@@ -1,4 +1,4 @@
-"""A connection with what the queries share: reading of files, Python literals, scoring of texts."""
+"""A connection with the functions that queries share: reading of files, Python literals, scoring of texts."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def connect(task: Task) -> Connection:
 
 def add_scorer(connection: Connection, task: Task) -> None:
     """`score(text)`: a function of whole Arrow arrays."""
-    # Loaded only here: the other queries need neither.
+    # Imported only here: other queries do not need them.
     import polars as pl
 
-    # Without a signature, which DuckDB would evaluate.
+    # Without annotations, which DuckDB would evaluate.
     score = lambda texts: task.scorer(pl.Series(pl.from_arrow(texts))).to_arrow()  # noqa: E731
     connection.create_function("score", score, ["VARCHAR"], "INTEGER", type=PythonUDFType.ARROW)
 
 
 def csv(paths: str | Sequence[str], *, lenient: bool = True, options: str = "") -> str:
     """A table of texts, for a FROM clause. If lenient, rows with too many or too few cells are left out; but in a
-    large file whose texts hold line ends, DuckDB then leaves out good ones too, without a word."""
+    large file whose texts hold line ends, DuckDB then also drops valid rows, without a warning."""
     files = [paths] if isinstance(paths, str) else paths
     listed = ", ".join(map(_text, files))
     return f"""read_csv([{listed}], header = true, all_varchar = true, delim = ',', quote = '"', escape = '"',

@@ -1,4 +1,4 @@
-"""The books queries in pandas: of the reviews, only those of titles asked for are kept."""
+"""The books queries in pandas: of the reviews, only those of the requested titles are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOOKS = {
 def answer(task: Task) -> None:
     books = read_books(task)
     of_nineties = nineties(books)
-    rated, told = _reviews(task, of_nineties["title"], fiction(books))
+    rated, texts = _reviews(task, of_nineties["title"], fiction(books))
     write(
         task,
         {
@@ -29,14 +29,14 @@ def answer(task: Task) -> None:
             "q3": lambda: popular(rated.groupby("title").size(), of_nineties),
             "q4": lambda: best_rated(rated.groupby("title")["score"].agg(["size", "mean"])),
             "q5": lambda: best_liked(
-                told.assign(units=scored(told["text"], task)).groupby("title")["units"].agg(["sum", "size"])
+                texts.assign(units=scored(texts["text"], task)).groupby("title")["units"].agg(["sum", "size"])
             ),
         },
     )
 
 
 def read_books(task: Task) -> pd.DataFrame:
-    """The books that take part, with their years."""
+    """The books that satisfy the filters, with their years."""
     books = read(task.file("books_data.csv"), BOOKS, {})
     books = books.dropna(subset=["title", "authors", "categories", "published"])
     return books.assign(year=pd.to_numeric(books["published"].str.extract("([0-9]{4})", expand=False)))
@@ -65,12 +65,12 @@ def _reviews(task: Task, nineties: pd.Series, fiction: pd.Series) -> tuple[pd.Da
         columns["text"] = "review/text"
     if not task.asks("q3", "q4", "q5"):
         return pd.DataFrame(), pd.DataFrame()
-    rated, told = [], []
+    rated, texts = [], []
     for chunk in chunks(task.file("Books_rating.csv"), columns, {"score": "float64"}):
         rated.append(chunk.loc[chunk["title"].isin(nineties), chunk.columns != "text"])
         if task.asks("q5"):
-            told.append(chunk.loc[chunk["title"].isin(fiction) & chunk["text"].notna(), ["title", "text"]])
-    return pd.concat(rated), pd.concat(told) if told else pd.DataFrame()
+            texts.append(chunk.loc[chunk["title"].isin(fiction) & chunk["text"].notna(), ["title", "text"]])
+    return pd.concat(rated), pd.concat(texts) if texts else pd.DataFrame()
 
 
 def distributed(books: pd.DataFrame) -> pd.DataFrame:

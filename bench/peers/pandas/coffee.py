@@ -81,7 +81,7 @@ def _named(ids: pd.Series, names: pd.Series) -> pd.Series:
 
 
 def _cents(amounts: pd.Series) -> pd.Series:
-    """Whole, so that sums are exact."""
+    """As integers, so that sums are exact."""
     return (amounts * 100).round().astype("int64")
 
 

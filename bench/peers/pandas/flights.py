@@ -61,7 +61,7 @@ def fastest(stopping: pd.DataFrame) -> pd.DataFrame:
     timed = stopping.dropna(subset=[*ROUTE, "duration"])
     parts = [pd.to_numeric(timed["duration"].str.extract(f"([0-9]+){unit}", expand=False)).fillna(0) for unit in "DHM"]
     minutes = (1440 * parts[0] + 60 * parts[1] + parts[2]).astype("int64")
-    # Text order, not that in which categories were met.
+    # In text order, not in order of appearance.
     texts = {name: timed[name].astype("str") for name in (*ROUTE, "flight_date", "search_date")}
     ordered = timed.assign(duration_minutes=minutes, **texts).sort_values(
         [*ROUTE, "duration_minutes", "leg_id", "flight_date", "search_date"], kind="stable"
@@ -71,7 +71,7 @@ def fastest(stopping: pd.DataFrame) -> pd.DataFrame:
 
 def dear(flights: pd.DataFrame, mean: float) -> pd.DataFrame:
     above = flights.loc[flights["fare"] > mean, [*ROUTE, "fare"]]
-    # Whole cents, so that sums are exact; NumPy rounds half to even, as is asked.
+    # Whole cents, so that sums are exact; NumPy rounds half to even, as required.
     cents = (above["fare"] * 100).round().astype("int64")
     grouped = cents.groupby([above["origin"], above["destination"]], observed=True).agg(["sum", "size", "max"])
     fares = {"mean_fare": (grouped["sum"] * 100 / grouped["size"]).round() / 10_000, "max_fare": grouped["max"] / 100}

@@ -26,7 +26,7 @@ def answer(task: Task) -> None:
 
 
 def prepared(movies: pd.DataFrame) -> pd.DataFrame:
-    """Movies that take part, with their numbers, years and lists of countries."""
+    """Movies that satisfy the filters, with their numbers, years and lists of countries."""
     movies = movies.dropna(subset=[name for name in MOVIES if name != "language"])
     movies["id"] = pd.to_numeric(movies["id"], errors="coerce")
     movies = movies[movies["id"].notna()]

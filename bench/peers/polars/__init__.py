@@ -1,1 +1,1 @@
-"""Polars: lazy scans, and one `collect_all` on the streaming engine, which shares what queries have in common."""
+"""Polars: lazy scans, and one `collect_all` on the streaming engine, which shares common subplans of the queries."""

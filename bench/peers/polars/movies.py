@@ -54,7 +54,7 @@ def answer(task: Task) -> None:
 
 
 def _extremes(argentine: pl.LazyFrame, task: Task) -> pl.LazyFrame:
-    # Compared as text, so that only the ratings asked for are made numbers.
+    # Compared as text, so that only the needed ratings are parsed.
     candidates = argentine.select("id", "title", key=pl.col("id").cast(pl.String)).unique()
     rated = (
         scan(task.file("ratings.csv", "ratings_small.csv"), key="movieId", rating="rating")

@@ -13,7 +13,7 @@ from bench.peers.task import Task
 def scan(paths: str | Sequence[str], **columns: str) -> pl.LazyFrame:
     """Columns of text, each with our name for a header."""
     source = paths if isinstance(paths, str) else list(paths)
-    # Rows with too few cells are filled up with nulls, and no query takes those.
+    # Rows with too few cells are padded with nulls, which every query filters out.
     frame = pl.scan_csv(source, infer_schema=False, truncate_ragged_lines=True)
     return frame.select(**{name: pl.col(header) for name, header in columns.items()})
 

@@ -1,4 +1,4 @@
-"""The books queries in PySpark: reviews are read once, and those of the titles asked for are kept."""
+"""The books queries in PySpark: reviews are read once, and those of the requested titles are kept."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _reviews(session: SparkSession, titles: DataFrame, task: Task) -> DataFrame:
     else:
         wanted = titles.where("nineties").select("title", "nineties")
         joined = reviews.join(fn.broadcast(wanted), "title")
-    # One task reads the file: what follows is to have all of them.
+    # One task reads the file: repartition, so that all tasks share the rest.
     return joined.repartition(2 * task.threads).persist(StorageLevel.MEMORY_AND_DISK)
 
 

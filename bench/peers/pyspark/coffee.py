@@ -36,7 +36,7 @@ def answer(task: Task) -> None:
 
 
 def _first(session: SparkSession, paths: str | list[str], key: str, shown: str) -> DataFrame:
-    """The value shown for each id; ids are unique in these files, and if they were not, one row would do."""
+    """The value shown for each id. Ids are unique in these files."""
     rows = read(session, paths, {key: key, shown: shown})
     return rows.withColumn(key, fn.col(key).cast("bigint")).dropDuplicates([key])
 

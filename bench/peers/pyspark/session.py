@@ -1,4 +1,4 @@
-"""A Spark session that leaves nothing behind, and what the queries share."""
+"""A Spark session that removes its files, and functions that the queries share."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def scored(column: str, task: Task) -> Column:
 
 
 def write(task: Task, answers: Mapping[str, Callable[[], DataFrame]]) -> None:
-    """Answers are small: they come to the driver, which writes a file each."""
+    """Collects the answers, which are small, and writes one file each."""
     for query, made in answers.items():
         if task.asks(query):
             csv.write_csv(made().toArrow(), task.answer_file(query))

@@ -18,7 +18,7 @@ _OWNER = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MOST_OWNER - 1}}}")
 
 
 def job_id_problem(job: str) -> str | None:
-    """What is wrong with a job id; None if it is valid."""
+    """The problem of an invalid job id; None if it is valid."""
     if _JOB_ID.fullmatch(job):
         return None
     return (

@@ -293,7 +293,7 @@ class WorkerOptions(ProcessOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ListenOptions:
-    """Configuration of gateways: where they listen, whom they admit, what they allow."""
+    """Configuration of gateways: address, authentication and limits."""
 
     host: Annotated[
         str, typer.Option(help="address to listen on; other than loopback requires tokens", metavar="ADDRESS")

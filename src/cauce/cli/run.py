@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cauce.api.formats import REJECTS
 from cauce.cli.options import FileOptions, QueryOptions, RunOptions
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed, TooManyRejects, UsageError
+from cauce.errors import CorruptRecord, JobFailed, TooManyRejects, UsageError, WrongSplit
 from cauce.fabric.address import parse
 from cauce.fabric.private_namespace import private, remove_private
 from cauce.process.limits import one_thread_each
@@ -178,7 +178,7 @@ def _answer(
     files: FileOptions, options: RunOptions, pool: WorkerPool, prepare: Prepare, kept_rows: int
 ) -> tuple[Dataset, Folder, Bars]:
     # Imported here, in parallel with the start of the workers.
-    from cauce.runner.run import RunSettings, begun_exactly, run_with_workers
+    from cauce.runner.run import RunSettings, has_exact_run, run_with_workers
     from cauce.runner.sinks import Folder
     from cauce.scan.reject_summary import RejectLimit
 
@@ -200,11 +200,11 @@ def _answer(
         return chosen, sink, bars
 
     exact = replace(settings, guess=False)
-    if begun_exactly(prepared, pool, settings):
+    if has_exact_run(prepared, pool, settings):
         return attempt(exact)
     try:
         return attempt(settings)
-    except CutWrongly:
+    except WrongSplit:
         warn("quotes in the files hide record boundaries; restarting with a scan of the whole files first")
         return attempt(exact)
 

@@ -212,13 +212,13 @@ def _counted(dataset: SqlDataset) -> str:
 
 
 def _explain_rejects(rejects: pl.DataFrame, prepared: Prepared) -> None:
-    """Prints, for each column whose sample misled, the option that reads its cells."""
-    from cauce.schema import misled, spec_of
+    """Prints, for each column with rejected cells, the option that reads them."""
+    from cauce.schema import spec_of, type_suggestions
 
     assert prepared.sql is not None
     for table in prepared.sql.schema.tables:
         names = [file.name for file in prepared.files.get(spec_of(table).name, ())]
-        for sentence in misled(table, rejects.filter(rejects["file"].is_in(names))):
+        for sentence in type_suggestions(table, rejects.filter(rejects["file"].is_in(names))):
             warn(sentence)
 
 

@@ -61,7 +61,7 @@ def _statement(file: Path) -> str:
 def _check(file: Path, dataset: SqlDataset, text: str) -> None:
     alone = SqlDataset(dataset.name, dataset.tables, texts=(text,), catalogue=dataset.catalogue)
     try:
-        alone.answers(alone.settle(None))
+        alone.answers(alone.parameter_values(None))
     except SqlError as problem:
         raise PlanError(f"{file}: {problem}") from None
 

@@ -13,7 +13,7 @@ from cauce.doctor.messaging.udp import address_of, address_text, bind
 from cauce.doctor.model.messages import Generation
 from cauce.doctor.query import QueryClient
 from cauce.errors import UsageError
-from cauce.process.table import lives, send_signal
+from cauce.process.table import is_running, send_signal
 
 ANSWER_S = 3.0
 FREE_S = 2.0
@@ -87,5 +87,5 @@ def _alone(cluster: Cluster, address: str) -> Cluster:
 
 def _wait_until_gone(pid: int, start: int) -> None:
     deadline = time.monotonic() + FREE_S
-    while lives(pid, start) and time.monotonic() < deadline:
+    while is_running(pid, start) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -25,7 +25,7 @@ from cauce.errors import CauceError
 from cauce.fabric.contract import Durability, Fabric
 from cauce.fabric.factory import open_fabric
 from cauce.process.starting import fork
-from cauce.worker.process import die_with_parent
+from cauce.worker.process import exit_with_parent
 
 POLL_S = 0.3
 BACKOFF_S = 1.0
@@ -171,7 +171,7 @@ def _run(fd: int, parent: int, name: str, fabric: str, durability: Durability) -
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    die_with_parent(parent)
+    exit_with_parent(parent)
     os.dup2(fd, 3)
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
     setproctitle(f"cauce fabric-io {name.removeprefix('doctor-')}")

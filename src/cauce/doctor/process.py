@@ -44,7 +44,7 @@ from cauce.doctor.supervision.events import Event
 from cauce.doctor.supervision.status_builder import status_of
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import restore_oom_score
-from cauce.process.table import is_readable, lives, open_pidfd, own_rss, reap, send_signal, shown
+from cauce.process.table import is_readable, is_running, open_pidfd, own_rss, reap, send_signal, shown
 from cauce.worker.events import EXIT_OLD, EXIT_TWIN, Assignment
 
 SCAN_S = 0.5
@@ -233,7 +233,7 @@ class Doctor:
     def _stop_reason(self) -> str:
         """Why the service must stop on this host; empty if it must not."""
         pid, started = self._stop_with
-        if pid and not lives(pid, started):
+        if pid and not is_running(pid, started):
             return "the process given by --end-with has exited"
         return "" if self.service_dir.run.is_dir() else f"the service directory {self.service_dir.folder} was removed"
 

@@ -26,14 +26,14 @@ class Kind(IntEnum):
     DATA = 1
     END = 2
     """The producer sent `seq` data records and is complete."""
-    BEGAN = 3
+    STARTED = 3
     """In a journal: work on `seq` has started."""
     DONE = 4
     """In a journal: all output of `seq` has been appended."""
     SNAPSHOT = 5
     STATE = 6
     """In a job's own log: its final state and the cause."""
-    BROKEN_OFF = 7
+    ABORTED = 7
     """In a journal: work on `seq` was aborted; the worker did not crash."""
     CRASH = 8
     """In a job's own log: a worker crashed while it ran a task of the job."""

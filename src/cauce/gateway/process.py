@@ -34,10 +34,10 @@ from cauce.worker.events import Assignment
 
 GRACE_S = 3
 """How long requests in flight may continue after the stop signal."""
-CUT_OFF_S = 4.5
+SHUTDOWN_DEADLINE_S = 4.5
 KEEP_ALIVE_S = 65
 BACKLOG = 2048
-DEAD_MS = 90_000
+TCP_USER_TIMEOUT_MS = 90_000
 BEAT_S = 0.1
 _PORT_IN_USE = "end the program that uses the port, or choose another with --port (0: any free one)"
 _BIND_HINTS = {
@@ -77,7 +77,7 @@ class Place:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Drop clients that are gone or have stopped reading. Connections inherit these options.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_MS)
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TCP_USER_TIMEOUT_MS)
         if self.shared:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
@@ -178,7 +178,7 @@ def run_gateway(
 
     def stop() -> None:
         gateway.stop()
-        threading.Thread(target=_cut_off, args=(log,), daemon=True).start()
+        threading.Thread(target=_exit_after_deadline, args=(log,), daemon=True).start()
 
     _Server(config, stop, started).run([bound])
     log.info("gateway stopped")
@@ -212,8 +212,8 @@ async def _beat(gateway: Gateway, heartbeat_sender: HeartbeatSender) -> None:
         await asyncio.sleep(BEAT_S)
 
 
-def _cut_off(log: FilteringBoundLogger) -> None:
+def _exit_after_deadline(log: FilteringBoundLogger) -> None:
     """Exits when the graceful shutdown exceeds its deadline. Safe: all that was confirmed is on the fabric."""
-    time.sleep(CUT_OFF_S)
-    log.error("gateway cut off", after_s=CUT_OFF_S)
+    time.sleep(SHUTDOWN_DEADLINE_S)
+    log.error("graceful shutdown timed out", after_s=SHUTDOWN_DEADLINE_S)
     os._exit(0)

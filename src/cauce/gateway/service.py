@@ -16,7 +16,7 @@ from cauce.fabric.factory import open_fabric
 from cauce.gateway.errors import NoRoom
 from cauce.gateway.jobs.job_context import SharedState
 from cauce.gateway.jobs.job_service import Jobs
-from cauce.gateway.jobs.read_model import EndFound, Tell
+from cauce.gateway.jobs.read_model import EndFound, JobListener
 from cauce.gateway.kept.dataset_jobs import KeptJobs
 from cauce.gateway.kept.dataset_service import KeptDatasets
 from cauce.gateway.limits import ServiceLimits
@@ -68,14 +68,14 @@ def service_maker(
     durability: Durability,
     limits: ServiceLimits,
     datasets: Registry,
-    tell: Tell,
+    notify: JobListener,
     end_found: EndFound,
 ) -> Callable[[], Service]:
     shared = SharedState()
 
     def make() -> Service:
         fabric = open_fabric(address, durability)
-        jobs = Jobs(fabric, limits, datasets=datasets, tell=tell, end_found=end_found, shared=shared)
+        jobs = Jobs(fabric, limits, datasets=datasets, notify=notify, end_found=end_found, shared=shared)
         kept = KeptDatasets(fabric, limits, jobs, datasets, shared.idleness)
         return Service(root, fabric, jobs, kept, KeptJobs(limits, jobs, kept, datasets), EventLog(fabric))
 

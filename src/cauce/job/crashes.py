@@ -44,7 +44,7 @@ class Start(msgspec.Struct, frozen=True, omit_defaults=True):
     is not running, but keeps its memory."""
 
     which: str
-    life: str | None = None
+    run_id: str | None = msgspec.field(name="life", default=None)
     what: str = ""
     closes: str = ""
     snapshot: int = 0
@@ -90,12 +90,12 @@ class Cleared(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Crashes:
-    """The crashes of one job, or of one run (`life`) of it. The result does not depend on the order of calls."""
+    """The crashes of one job; if `run_id` is given, only those of that run. Independent of the order of calls."""
 
-    def __init__(self, job: str, attempts: int, life: str | None = None) -> None:
+    def __init__(self, job: str, attempts: int, run_id: str | None = None) -> None:
         self._job = job
         self._attempts = attempts
-        self._life = life
+        self._run_id = run_id
         self._found: dict[str, Crash] = {}
         self._cleared: set[str] = set()
         self._survived: set[str] = set()
@@ -108,7 +108,7 @@ class Crashes:
         return which in self._found and self._found[which].is_suspect
 
     def add(self, crash: Crash) -> None:
-        if self._life is None or crash.start.life == self._life:
+        if self._run_id is None or crash.start.run_id == self._run_id:
             self._found.setdefault(crash.start.which, crash)
 
     def clear(self, cleared: Cleared) -> None:

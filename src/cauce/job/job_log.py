@@ -48,14 +48,14 @@ class JobLog:
     """Reads the log of a job for one worker, and appends crashes to it."""
 
     def __init__(
-        self, fabric: Fabric, job: str, attempts: int, life: str | None = None, witness: Witness | None = None
+        self, fabric: Fabric, job: str, attempts: int, run_id: str | None = None, witness: Witness | None = None
     ) -> None:
         self._fabric = fabric
         self._job = job
         self._witness = witness or NoWitness()
         self._reader = LogReader(JOB_LOG, _READ_BYTES)
         self._outcomes = Outcomes()
-        self.crashes = Crashes(job, attempts, life)
+        self.crashes = Crashes(job, attempts, run_id)
 
     @property
     def outcome(self) -> Outcome | None:

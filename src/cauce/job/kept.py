@@ -91,7 +91,7 @@ class TableVersion(msgspec.Struct, frozen=True):
 
 
 class KeptVersion(msgspec.Struct, frozen=True):
-    """The version of a kept dataset that a job reads: so many parts of each table, which never change."""
+    """The version of a kept dataset that a job reads: a number of parts of each table, which never change."""
 
     dataset: str
     version: int

@@ -1,9 +1,9 @@
 """The receipts log of a table: the parts that are stored, so that every gateway knows the parts all others accepted.
 
-    BEGAN seq, digest   a gateway is about to append this part
-    DATA  seq, receipt  the part is in its lane
-    BEGAN count         a gateway is about to complete the table
-    END   count         the table is complete
+    STARTED seq, digest   a gateway is about to append this part
+    DATA seq, receipt     the part is in its lane
+    STARTED count         a gateway is about to complete the table
+    END count             the table is complete
 
 A gateway appends its intent, reads the log again, and only then acts. If two gateways receive different contents for
 one number, or a part and a completion that excludes it, at least one sees the conflict and refuses. So a lane never
@@ -75,7 +75,7 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 def claim_of(seq: int, digest: str) -> Record:
-    return record(Kind.BEGAN, CLIENT, seq, digest.encode())
+    return record(Kind.STARTED, CLIENT, seq, digest.encode())
 
 
 def receipt_of(seq: int, receipt: Receipt) -> Record:
@@ -83,7 +83,7 @@ def receipt_of(seq: int, receipt: Receipt) -> Record:
 
 
 def closing_of(count: int) -> Record:
-    return record(Kind.BEGAN, CLIENT, count)
+    return record(Kind.STARTED, CLIENT, count)
 
 
 def completion_of(count: int, at: float) -> Record:
@@ -112,9 +112,9 @@ class Receipts:
 
     def _add(self, each: Record) -> None:
         match each.kind:
-            case Kind.BEGAN if each.body:
+            case Kind.STARTED if each.body:
                 self._claims.setdefault(each.seq, set()).add(each.body.decode())
-            case Kind.BEGAN:
+            case Kind.STARTED:
                 self._closings.add(each.seq)
             case Kind.DATA:
                 receipt = msgspec.json.decode(each.body, type=Receipt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 import polars as pl
@@ -155,30 +155,32 @@ class _Groups:
         self._held, self._rows = [held.slice(rows)], held.height - rows
 
 
-class _Parquet:
-    def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
+class _Columnar:
+    """Writes row groups with a writer of pyarrow."""
+
+    _writer: Any
+
+    def __init__(self, columns: Mapping[str, Output]) -> None:
         self._groups = _Groups(columns, lambda table: self._writer.write_table(table))
+
+    def page(self, frame: pl.DataFrame) -> None:
+        self._groups.add(frame)
+
+    def close(self) -> None:
+        self._groups.end()
+        self._writer.close()
+
+
+class _Parquet(_Columnar):
+    def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
+        super().__init__(columns)
         # Imported only where Parquet is written.
         import pyarrow.parquet as pq
 
         self._writer = pq.ParquetWriter(out, self._groups.schema)
 
-    def page(self, frame: pl.DataFrame) -> None:
-        self._groups.add(frame)
 
-    def close(self) -> None:
-        self._groups.end()
-        self._writer.close()
-
-
-class _Arrow:
+class _Arrow(_Columnar):
     def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
-        self._groups = _Groups(columns, lambda table: self._writer.write_table(table))
+        super().__init__(columns)
         self._writer = pa.ipc.new_file(out, self._groups.schema)
-
-    def page(self, frame: pl.DataFrame) -> None:
-        self._groups.add(frame)
-
-    def close(self) -> None:
-        self._groups.end()
-        self._writer.close()

@@ -20,7 +20,8 @@ from cauce.scan.tables import TableSpec
 SOURCES = "sources"
 FOLDS = "folds"
 CONTROL = "control"
-HOME = "home"
+SHARED_GROUP = "home"
+"""The log group of answers, reports and streamed edges."""
 JOB_LOG = Log(CONTROL, "job")
 
 _EDGE_LOG_GROUPS = 4
@@ -110,7 +111,7 @@ class Topology:
 
     def edge_log(self, edge: Edge, partition: int) -> Log:
         name = f"edge-{edge.number}-{partition if self.width(edge) > 1 else 0}"
-        return Log(HOME if edge.number in self.streamed else f"edges{edge.number % _EDGE_LOG_GROUPS}", name)
+        return Log(SHARED_GROUP if edge.number in self.streamed else f"edges{edge.number % _EDGE_LOG_GROUPS}", name)
 
     def raw_log(self, table: TableSpec, lane: int) -> Log:
         return Log(f"raw-{table.name}-{lane}")
@@ -150,7 +151,7 @@ class Topology:
         return frozenset(each.name for each in tables if each is not None) - {table.name}
 
     def reports_log(self, table: TableSpec) -> Log:
-        return Log(HOME, f"reports-{table.name}")
+        return Log(SHARED_GROUP, f"reports-{table.name}")
 
     def reporters(self, table: TableSpec) -> tuple[int, ...]:
         """The producers of a table's reject reports: the lanes of its first pass."""
@@ -161,8 +162,8 @@ class Topology:
     def result_log(self, query: str) -> Log:
         for number, result in self.streamed.items():
             if result.query == query:
-                return Log(HOME, f"edge-{number}-0")
-        return Log(HOME, f"answer-{query}")
+                return Log(SHARED_GROUP, f"edge-{number}-0")
+        return Log(SHARED_GROUP, f"answer-{query}")
 
     def result_producers(self, query: str) -> tuple[int, ...]:
         for number, result in self.streamed.items():

@@ -76,7 +76,7 @@ def expanding_join(
 ) -> Expansion | None:
     """The join in slices; None if its result fits in one slice. `columns` of the left side are built once, before
     their rows are repeated."""
-    if how in ("semi", "anti") or _surely_small(left.height, right, slice_cells):
+    if how in ("semi", "anti") or _certainly_small(left.height, right, slice_cells):
         return None
     rows = left if how == "left" else left.take(right.matching(left))
     built = rows.frame([*columns, *right.on])
@@ -105,7 +105,7 @@ def residual_join(
     cells: int,
 ) -> Iterator[Late]:
     """Joins rows with those of the right side, given in one or several blocks, that have equal keys and satisfy
-    predicates on both sides, in slices of at most so many cells. Rows of the left side without a match come last."""
+    predicates on both sides, in slices of at most `cells` cells. Rows of the left side without a match come last."""
     numbered = left.beside(pl.DataFrame({LEFT_ROW: np.arange(left.height, dtype=np.int64)}))
     found = np.zeros(left.height, dtype=np.bool_)
     others = pl.DataFrame()
@@ -122,7 +122,7 @@ def residual_join(
         yield left.take(chosen, others.clear(len(chosen)) if how == "left" else None)
 
 
-def _surely_small(height: int, right: Build, slice_cells: int) -> bool:
+def _certainly_small(height: int, right: Build, slice_cells: int) -> bool:
     """Cheap upper bound: whether the join of `height` rows fits in one slice or adds no rows."""
     rows = height * right.most
     few = right.unique or (right.most <= _FEW_MATCHES and rows <= _FEW_SLICES * slice_cells)

@@ -1,7 +1,7 @@
 """Canonical order of rows: sort keys, including exact ratios, and the sort itself.
 
-Text sorts by code point, nulls sort last in either direction unless a key says otherwise, and rows that tie on every
-key are ordered by their remaining columns. The result never depends on the order of arrival.
+Text sorts by code point, nulls sort last in either direction unless a key specifies otherwise, and rows that tie on
+every key are ordered by their remaining columns. The result never depends on the order of arrival.
 """
 
 from __future__ import annotations

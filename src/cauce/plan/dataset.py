@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from cauce.errors import PlanError, did_you_mean
 from cauce.errors import unknown as unknown_name
@@ -75,6 +76,8 @@ class Dataset:
     >>> dataset = Dataset("shop", (orders, stores), source=Path(__file__))
     """
 
+    runs_user_code: ClassVar[bool] = True
+
     name: str
     tables: tuple[Table, ...]
     parameters: tuple[Parameter, ...] = ()
@@ -133,19 +136,19 @@ class Dataset:
             raise unknown_name(f"query of {self.name}:", ", ".join(unknown), self.queries)
         return [query for name, query in self.queries.items() if not names or name in names]
 
-    def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
+    def parameter_values(self, given: Mapping[str, str] | None) -> dict[str, str]:
         """The value of every parameter: the given one or the default."""
         given = dict(given or {})
-        settled: dict[str, str] = {}
+        values: dict[str, str] = {}
         for parameter in self.parameters:
             value = given.pop(parameter.name, parameter.choices[0])
             if value not in parameter.choices:
                 raise unknown_name(f"value of {parameter.name}:", value, parameter.choices)
-            settled[parameter.name] = value
+            values[parameter.name] = value
         if given:
             known = [parameter.name for parameter in self.parameters]
             raise unknown_name(f"parameter of {self.name}:", ", ".join(sorted(given)), known)
-        return settled
+        return values
 
     def plan(
         self,
@@ -157,44 +160,44 @@ class Dataset:
     ) -> Plan:
         """The plan of these queries (default: all), with arguments and types checked.
 
-        With `isolate`, types are inferred in a forked child process where fork is available: see isolation.py.
+        With `isolate`, types are inferred in a forked child process if queries run code of users: see isolation.py.
         """
         whole_number("partitions", partitions, 1)
-        settled = self.settle(parameters)
+        values = self.parameter_values(parameters)
         chosen = self.choose(queries)
-        relations = [self._declared(query, settled) for query in chosen]
+        relations = [self._declared(query, values) for query in chosen]
 
         def fitted() -> list[dict[str, Output]]:
             pairs = zip(chosen, relations, strict=True)
-            return [self._outputs(query, relation, self._declared_columns(query, settled)) for query, relation in pairs]
+            return [self._outputs(query, relation, self._declared_columns(query, values)) for query, relation in pairs]
 
-        columns = isolated(fitted) if isolate else fitted()
+        columns = isolated(fitted) if isolate and self.runs_user_code else fitted()
         planned = [
             PlannedQuery(query.name, relation, outputs, self._prefix(query))
             for query, relation, outputs in zip(chosen, relations, columns, strict=True)
         ]
-        return make_plan(self.name, planned, partitions, salt=f"{self.version} {sorted(settled.items())}")
+        return make_plan(self.name, planned, partitions, salt=f"{self.version} {sorted(values.items())}")
 
     def _prefix(self, query: Query) -> str:
         """The prefix of a query's error messages: its location in the file and its name."""
         return f"{query.place}: {self.name}.{query.name}: "
 
-    def _declared(self, query: Query, settled: Mapping[str, str]) -> Relation:
+    def _declared(self, query: Query, values: Mapping[str, str]) -> Relation:
         """The relation that a query's function returns."""
         takes = inspect.signature(query.declare).parameters
-        unknown = [name for name in takes if name not in settled]
+        unknown = [name for name in takes if name not in values]
         if unknown:
-            hint = did_you_mean(unknown[0], settled)
+            hint = did_you_mean(unknown[0], values)
             what = "which is not a parameter of the dataset; declare it with Dataset(..., parameters=(Parameter(...),))"
             raise PlanError(f"{self._prefix(query)}the function takes {listed(unknown)}, {what}{hint}")
         try:
-            relation = query.declare(**{name: value for name, value in settled.items() if name in takes})
+            relation = query.declare(**{name: value for name, value in values.items() if name in takes})
         except (Exception, SystemExit) as problem:  # noqa: BLE001
             raise located(problem, query.file, f"{self.name}.{query.name}") from None
         _check_returned(self._prefix(query), relation)
         return relation
 
-    def _declared_columns(self, query: Query, settled: Mapping[str, str]) -> Mapping[str, Output]:
+    def _declared_columns(self, query: Query, values: Mapping[str, str]) -> Mapping[str, Output]:
         return query.columns
 
     def _outputs(self, query: Query, relation: Relation, columns: Mapping[str, Output]) -> dict[str, Output]:

@@ -201,5 +201,5 @@ def shaped(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def condense(edge: Edge, frame: pl.DataFrame) -> pl.DataFrame:
-    """Combines received rows into fewer equivalent ones, if the edge says how."""
+    """Combines received rows into fewer equivalent ones, if the edge has a merge."""
     return frame if edge.merge is None else edge.merge.condense(frame)

@@ -64,7 +64,7 @@ def _spread(edge: Edge, partitions: int) -> str:
         case "hash":
             return f"by hash of {', '.join(edge.keys)} to {partitions} partitions"
         case "broadcast":
-            return "whole to everyone"
+            return "broadcast to all tasks"
         case "ordered":
             return "in input order"
         case "gather":

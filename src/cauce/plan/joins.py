@@ -52,7 +52,7 @@ def _equi_join(left: Node, right: Node, how: Literal["inner", "left", "semi", "a
 
 
 def _full_join(left: Node, right: Node, options: JoinOptions) -> Node:
-    """A left join, and below it the rows of the right side without a match."""
+    """A left join, followed by the rows of the right side without a match."""
     both = replace(options, strategy=options.strategy or "partition")
     unmatched = _equi_join(right, left, "anti", both)
     columns = _columns(left, right, options.on)

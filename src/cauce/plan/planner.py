@@ -86,7 +86,7 @@ class _Lowering:
         ]
         return stages + [Stage(f"answer {result.query}", None, 0, 1, (), result) for result in self._results]
 
-    # What a node asks for while it is placed.
+    # Called by nodes while they are placed.
 
     @property
     def partitions(self) -> int:

@@ -231,7 +231,7 @@ def max(column: str) -> WindowFunction:
 @checked
 def over(aggregate: Aggregate) -> WindowFunction:
     """Any other aggregate of the frame, also of distinct values. Without an order it is computed once for each
-    partition; otherwise for every frame anew.
+    partition; otherwise for every frame.
 
     >>> sales.window(partition_by="shop", usual=window.over(agg.median("paid")))
     """

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-_FIELD = b"oom_kill"
+from cauce.process.control_group import MemoryGroup, kernel_text, memory_groups
+
+_FIELD = "oom_kill"
 
 
 @dataclass(frozen=True)
@@ -37,27 +39,15 @@ def _source() -> tuple[str, str]:
 
 
 def _candidates() -> Iterator[str]:
-    groups = _text("/proc/self/cgroup").splitlines()
-    for line in groups:
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            yield f"/sys/fs/cgroup{group.rstrip('/')}/memory.events"
-        elif "memory" in controllers.split(","):
-            yield f"/sys/fs/cgroup/memory{group.rstrip('/')}/memory.oom_control"
     # In a container the group names may be the host's, and the container's own group is mounted at the root.
-    yield "/sys/fs/cgroup/memory.events"
-    yield "/sys/fs/cgroup/memory/memory.oom_control"
+    for group in (*memory_groups(), MemoryGroup(2, ""), MemoryGroup(1, "")):
+        yield group.file("memory.oom_control", "memory.events")
     yield "/proc/vmstat"
 
 
 def _read(path: str) -> int | None:
-    try:
-        with open(path, "rb") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        name, _, value = line.partition(b" ")
+    for line in kernel_text(path).splitlines():
+        name, _, value = line.partition(" ")
         if name == _FIELD and value.isdigit():
             return int(value)
     return None
@@ -65,12 +55,4 @@ def _read(path: str) -> int | None:
 
 @cache
 def _boot() -> str:
-    return _text("/proc/sys/kernel/random/boot_id").strip()
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
+    return kernel_text("/proc/sys/kernel/random/boot_id").strip()

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from cauce.errors import UsageError
+from cauce.process.control_group import kernel_text, memory_groups
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -52,29 +53,9 @@ def _physical() -> int:
 
 def _group_limits() -> list[int]:
     """The limits of the own control group and of those above it, in both versions of control groups."""
-    paths: list[str] = []
-    for line in _text("/proc/self/cgroup").splitlines():
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            paths += [f"/sys/fs/cgroup{each}/memory.max" for each in _upwards(group)]
-        elif "memory" in controllers.split(","):
-            paths += [f"/sys/fs/cgroup/memory{each}/memory.limit_in_bytes" for each in _upwards(group)]
-    texts = (_text(path).strip() for path in paths)
+    paths = [each.file("memory.limit_in_bytes", "memory.max") for group in memory_groups() for each in group.upwards()]
+    texts = (kernel_text(path).strip() for path in paths)
     return [int(text) for text in texts if text.isdigit()]
-
-
-def _upwards(group: str) -> list[str]:
-    """The paths of a group and of all groups above it; the root is empty."""
-    names = [name for name in group.split("/") if name]
-    return ["".join(f"/{name}" for name in names[:count]) for count in range(len(names), -1, -1)]
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def own_rss() -> int:
         return int(file.read().split()[1]) * _PAGE
 
 
-def lives(pid: int, start: int) -> bool:
+def is_running(pid: int, start: int) -> bool:
     found = shown(pid)
     return found is not None and found.start == start
 
@@ -88,7 +88,7 @@ def open_pidfd(pid: int, start: int) -> int | None:
     except (ProcessLookupError, PermissionError):
         return None
     # Checked after the open: the descriptor pins the current owner of the pid, and this verifies its identity.
-    if lives(pid, start):
+    if is_running(pid, start):
         return fd
     os.close(fd)
     return None
@@ -125,7 +125,7 @@ def send_signal_to_pid(pid: int, number: signal.Signals) -> bool:
 
 
 def reap(pid: int) -> int | None:
-    """The exit code of a child, or its signal as a negative number. None if it still runs or is no child of ours."""
+    """The exit code of a child, or its signal as a negative number. None if it still runs or is not our child."""
     with suppress(ChildProcessError):
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:

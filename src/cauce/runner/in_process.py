@@ -60,7 +60,7 @@ class LocalRun:
         self._upload = Upload(fabric, JOB, topology, files, settings.part_bytes, reorder, watch)
         self._collect = Collect(fabric, JOB, topology, sink, watch)
         limits = Limits(collected_bytes=0 if memory is None else memory.collected_bytes)
-        host = Host(spill=lambda job, spec, account: FileSpill(_scratch(workers_fabric), spec.name, account.spilled))
+        host = Host(spill=lambda job, spec: FileSpill(_scratch(workers_fabric), spec.name))
         self._worker = Worker(workers_fabric, limits, {JOB: plan}, host=host)
 
     def run(self) -> None:
@@ -69,7 +69,7 @@ class LocalRun:
             uploading = uploading and self._upload.step()
             worked = self._worker.step()
             if not self._collect.step() and not worked and not uploading and not self._collect.complete:
-                raise JobFailed(f"the run makes no progress: {self._collect.waits_for()}")
+                raise JobFailed(f"the run makes no progress: {self._collect.missing_input()}")
 
 
 def _scratch(fabric: Fabric) -> Path:

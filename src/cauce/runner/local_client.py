@@ -10,7 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed, MemoryExceeded
+from cauce.errors import CorruptRecord, JobFailed, MemoryExceeded, WrongSplit
 from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.completion import InOrder, Names
@@ -49,7 +49,7 @@ class Watch(Protocol):
 
     def event(self, event: Event, restarts: int) -> None: ...
 
-    def still(self, waits_for: str) -> None: ...
+    def still(self, missing_input: str) -> None: ...
 
 
 def create(fabric: Fabric, manifest: Manifest, topology: Topology) -> None:
@@ -74,7 +74,7 @@ def report_names(topology: Topology, table: TableSpec) -> Names:
     return Names(f"table {table.name}", topology.reporters(table))
 
 
-def waits_for(topology: Topology, names: Iterable[Names]) -> str:
+def missing_input(topology: Topology, names: Iterable[Names]) -> str:
     """One sentence: the missing input of the first of these that is not complete."""
     tasks = [str(task) for task in topology.tasks]
     return next((each.missing(tasks.__getitem__) for each in names if not each.complete), "nothing")
@@ -221,8 +221,8 @@ class Collect:
     def complete(self) -> bool:
         return all(each.names.complete for each in self._readers)
 
-    def waits_for(self) -> str:
-        return waits_for(self._topology, [each.names for each in self._readers])
+    def missing_input(self) -> str:
+        return missing_input(self._topology, [each.names for each in self._readers])
 
     def _page(self, query: str) -> Callable[[Record], None]:
         return lambda page: self._sink.page(query, load_frame(page.body))
@@ -231,7 +231,7 @@ class Collect:
         def take(entry: Record) -> None:
             report = load_report(entry.body)
             if not report.whole:
-                raise CutWrongly(f"part {entry.seq} of table {table.name} does not end at a record boundary")
+                raise WrongSplit(f"part {entry.seq} of table {table.name} does not end at a record boundary")
             self._sink.rejects(table, report.rows, report.frame(self._lines))
             if self._watch is not None:
                 self._watch.scanned(table.name, entry.seq, report.rows)

@@ -29,7 +29,7 @@ from cauce.process.private_files import UMASK
 from cauce.process.starting import fork
 from cauce.scan.native.store import surroundings, target_machine
 from cauce.worker.events import EXIT_FAILED, FABRIC_VARIABLE, Event
-from cauce.worker.process import die_with_parent, work
+from cauce.worker.process import exit_with_parent, work
 from cauce.worker.tasks.limits import Limits
 
 RESTART_PAUSES_S = (0.0, 0.0, 0.1, 0.3, 1.0)
@@ -95,7 +95,7 @@ class PreforkServer:
         def run() -> int:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            die_with_parent(parent)
+            exit_with_parent(parent)
             os.close(0)
             _redirect_stdout()
             try:
@@ -165,11 +165,11 @@ def main(arguments: Sequence[str]) -> int:
     os.umask(UMASK)
     keep_memory(int(collected_bytes))
     make_ready()
-    die_with_parent(int(parent))
+    exit_with_parent(int(parent))
     limits = Limits(
         journal=journal == "journal",
         lethal_attempts=int(attempts),
-        life=f"{os.getpid()}-{time.time_ns()}",
+        run_id=f"{os.getpid()}-{time.time_ns()}",
         collected_bytes=int(collected_bytes),
     )
     return PreforkServer(fabric, int(workers), "power" if durability == "power" else "process", limits, dataset).run()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cauce.errors import CorruptRecord, CutWrongly, JobFailed
+from cauce.errors import CorruptRecord, JobFailed, WrongSplit
 from cauce.fabric.factory import open_fabric
 from cauce.job.manifest import Manifest, MemoryShares
 from cauce.job.topology import Topology
@@ -42,7 +42,7 @@ class RunSettings:
     memory: MemoryBudget | None = None
     """Of each worker; None: no limit."""
     guess: bool = True
-    """Whether parts are cut at guessed record boundaries. A wrong guess raises ``CutWrongly``."""
+    """Whether parts are cut at guessed record boundaries. A wrong guess raises ``WrongSplit``."""
 
 
 def job_name(prepared: Prepared, settings: RunSettings) -> str:
@@ -56,8 +56,8 @@ def job_name(prepared: Prepared, settings: RunSettings) -> str:
     return f"run-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
 
-def begun_exactly(prepared: Prepared, pool: WorkerPool, settings: RunSettings) -> bool:
-    """Whether an earlier run here guessed record boundaries wrongly and restarted with exact ones: then resume that."""
+def has_exact_run(prepared: Prepared, pool: WorkerPool, settings: RunSettings) -> bool:
+    """Whether an earlier run here guessed record boundaries wrongly and restarted with exact ones, to be resumed."""
     fabric = open_fabric(pool.fabric, pool.durability)
     try:
         return job_name(prepared, replace(settings, guess=False)) in fabric.jobs()
@@ -94,11 +94,11 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
     collect = Collect(fabric, job, topology, sink, watch)
     try:
         _drive(upload, collect, pool, watch, lambda: check_logs(fabric, job, topology))
-    except (JobFailed, CorruptRecord, CutWrongly) as problem:
+    except (JobFailed, CorruptRecord, WrongSplit) as problem:
         # Its logs record the failure or are damaged: if kept, the job would fail again without a retry.
         fabric.delete_job(job)
         if isinstance(problem, JobFailed) and settings.guess and not _cuts_hold(prepared, settings):
-            raise CutWrongly("the job failed over parts that were cut wrongly") from problem
+            raise WrongSplit("the job failed on parts that do not end at record boundaries") from problem
         raise
     finally:
         fabric.close()
@@ -135,7 +135,7 @@ def run_for_answers(
             try:
                 sink = Memory()
                 run_with_workers(prepared, pool, sink, watch, settings)
-            except CutWrongly:
+            except WrongSplit:
                 sink = Memory()
                 run_with_workers(prepared, pool, sink, watch, replace(settings, guess=False))
         finally:
@@ -162,6 +162,6 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
             continue
         if time.monotonic() - moved_at > STILL_S:
             check()
-            watch.still(collect.waits_for())
+            watch.still(collect.missing_input())
             moved_at = time.monotonic()
         time.sleep(PAUSE_S)

@@ -45,7 +45,7 @@ class Silent:
     def event(self, event: Event, restarts: int) -> None:
         pass
 
-    def still(self, waits_for: str) -> None:
+    def still(self, missing_input: str) -> None:
         pass
 
 
@@ -81,7 +81,7 @@ def prepare(
         files[spec.name] = dataset.find_files(data, spec)
         for file in files[spec.name]:
             check_columns(file, spec, plan.used_columns(spec.name))
-    return Prepared(name_of(dataset), dataset.settle(parameters), plan, files)
+    return Prepared(name_of(dataset), dataset.parameter_values(parameters), plan, files)
 
 
 class Rejects:
@@ -212,25 +212,6 @@ def _writing(out: Path) -> Iterator[None]:
         raise JobFailed(
             f"cannot write the answers to {out}: {problem.strerror or problem}; choose a writable directory with --out"
         ) from problem
-
-
-def run_to_folder(
-    prepared: Prepared,
-    out: Path,
-    form: Format = "csv",
-    *,
-    keep_rows: int = 0,
-    settings: Settings | None = None,
-    watch: Watch | None = None,
-) -> Folder:
-    sink = Folder(prepared.plan, out, form, keep_rows)
-    try:
-        LocalRun(prepared.plan, prepared.files, sink, watch or Silent(), settings).run()
-    except BaseException:
-        sink.abandon()
-        raise
-    sink.finish()
-    return sink
 
 
 class Memory:

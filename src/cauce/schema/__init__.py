@@ -6,8 +6,8 @@ Everything is found once, from a bounded sample, and is explicit in the schema. 
 from cauce.schema.engine import files_of, spec_of, table_of
 from cauce.schema.find_tables import FoundTable, find_table, find_tables
 from cauce.schema.infer import Inferred, infer
-from cauce.schema.misled import misled
 from cauce.schema.structs import ColumnSchema, DatasetSchema, TableSchema
+from cauce.schema.type_suggestions import type_suggestions
 from cauce.schema.types import TYPES, ColumnType, column_type
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "find_table",
     "find_tables",
     "infer",
-    "misled",
     "spec_of",
     "table_of",
+    "type_suggestions",
 ]

@@ -70,7 +70,7 @@ class Exceptions:
     values: int
 
 
-def nearly(cells: pl.Series) -> Exceptions | None:
+def type_of_most(cells: pl.Series) -> Exceptions | None:
     """The type that reads most of the different values of a text column; None if there is none."""
     values = cells.drop_nulls().unique(maintain_order=True)
     plain = values.str.contains(_DECIMAL)

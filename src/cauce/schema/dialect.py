@@ -90,8 +90,3 @@ def _fits(cell: str, column: pl.Series) -> bool | None:
 def lines_within(data: bytes, whole: bool) -> bytes:
     """The whole lines of a piece of text; all of it if it is the end of the text."""
     return data if whole else data[: data.rfind(b"\n") + 1] or data
-
-
-def unquoted_first(head: bytes, dialect: Dialect) -> tuple[str, ...]:
-    """The cells of the first record."""
-    return read_header(head, dialect.delimiter, quote=dialect.quote).cells

@@ -25,8 +25,7 @@ from cauce.scan.headers import is_text
 from cauce.scan.parts import TableFile
 from cauce.scan.reader import read_part
 from cauce.scan.tables import Column, TableSpec
-from cauce.schema.column_types import nearly as nearly_typed
-from cauce.schema.column_types import type_of_texts
+from cauce.schema.column_types import type_of_most, type_of_texts
 from cauce.schema.dialect import DELIMITERS, Dialect, dialect_of, has_header
 from cauce.schema.find_tables import FoundTable
 from cauce.schema.json_types import json_columns
@@ -40,7 +39,7 @@ _SHOWN = 5
 _NO_TEXTS = pl.Series([], dtype=pl.String)
 
 
-class Nearly(msgspec.Struct, frozen=True):
+class MixedColumn(msgspec.Struct, frozen=True):
     """A type that reads all but a few cells of a text column, and a remark about these."""
 
     type: str
@@ -48,25 +47,25 @@ class Nearly(msgspec.Struct, frozen=True):
 
 
 class Inferred(msgspec.Struct, frozen=True):
-    """A schema, remarks for the user, and an estimate of the number of rows (0: unknown). `nearly` has the columns that
-    are text because of a few cells."""
+    """A schema, remarks for the user, and an estimate of the number of rows (0: unknown). `mixed_columns` are
+    text because of a few cells."""
 
     schema: TableSchema
     notes: tuple[str, ...] = ()
     rows: int = 0
-    nearly: dict[str, Nearly] = {}
+    mixed_columns: dict[str, MixedColumn] = {}
 
 
 @dataclass
 class _Columns:
-    """What the files of a table have shown so far: texts of CSV cells, types of other columns, and the rows."""
+    """Samples of the files of a table: texts of CSV cells, types of other columns, and the number of rows."""
 
     texts: dict[str, list[pl.Series]] = field(default_factory=dict)
     types: dict[str, list[ColumnType]] = field(default_factory=dict)
     order: dict[str, None] = field(default_factory=dict)
     by_file: dict[str, frozenset[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    nearly: dict[str, Nearly] = field(default_factory=dict)
+    mixed_columns: dict[str, MixedColumn] = field(default_factory=dict)
     rows: float = 0.0
 
     def add(self, file: TableFile, names: Iterable[str]) -> None:
@@ -89,13 +88,13 @@ class _Columns:
 
     def _note_exceptions(self, name: str, texts: pl.Series) -> None:
         """Remarks that a few cells are the reason why a column is text."""
-        found = nearly_typed(texts)
+        found = type_of_most(texts)
         if found is not None:
             remark = (
                 f"column {name} is text because of cells such as {found.example!r}; as {found.type}, "
                 f"{found.count:,} of {found.values:,} values of the sample would be rejected"
             )
-            self.nearly[name] = Nearly(str(found.type), remark)
+            self.mixed_columns[name] = MixedColumn(str(found.type), remark)
 
 
 def infer(found: FoundTable) -> Inferred:
@@ -116,7 +115,7 @@ def infer(found: FoundTable) -> Inferred:
     delimiter = dialect.delimiter if any(not isinstance(format_of(file.path), Tsv) for file in csv) else ","
     schema = TableSchema(found.name, found.path, schemas, delimiter, dialect.quote, header)
     notes = [*columns.notes, *_missing(columns)]
-    return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), columns.nearly)
+    return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), columns.mixed_columns)
 
 
 def _add_file(columns: _Columns, file: TableFile, form: Format, dialect: Dialect, header: bool, budget: int) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cauce.errors import CutWrongly
+from cauce.errors import WrongSplit
 from cauce.scan.csv.guess import boundary
 from cauce.scan.csv.located import delimiter_byte, quote_byte
 from cauce.scan.files.file_bytes import chunks_of, compression_of
@@ -35,7 +35,7 @@ class Sample:
 
 
 def file_budget(files: int) -> int:
-    """The bytes to sample of each of so many files."""
+    """The bytes to sample of each of `files` files."""
     return max(TABLE_BYTES // max(files, 1), LEAST_FILE_BYTES)
 
 
@@ -74,7 +74,7 @@ def _pieces(file: io.FileIO, file_bytes: int, size: int, dialect: Dialect | None
         target = (file_bytes - size) * number // (PIECES - 1)
         try:
             start = _start(file, target, file_bytes, dialect)
-        except CutWrongly:
+        except WrongSplit:
             continue
         data = os.pread(file.fileno(), size, start)
         yield lines_within(data, start + len(data) >= file_bytes)

@@ -15,7 +15,7 @@ _NAMES = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*\.\s*(?:"((?:[^"]|"")+)
 
 
 class ColumnSchema(msgspec.Struct, frozen=True):
-    """A column by the name in the header. `nulls` are texts that mark an empty cell, like no text."""
+    """A column by the name in the header. `nulls` are texts that are read as null, in addition to the empty text."""
 
     name: str
     type: str
@@ -97,7 +97,7 @@ class DatasetSchema(msgspec.Struct, frozen=True):
         """The schema with another type of a column, given as `orders.paid`. Quotes allow dots in names."""
         found = _NAMES.fullmatch(column)
         if found is None:
-            raise UsageError(f"{column!r} names no column; write TABLE.COLUMN, such as orders.paid")
+            raise UsageError(f"{column!r} is not a valid column; expected TABLE.COLUMN, such as orders.paid")
         quoted_table, table_name, quoted_column, column_name = found.groups()
         table = self.table(_unquoted(quoted_table) or table_name.strip())
         old = table.column(_unquoted(quoted_column) or column_name)

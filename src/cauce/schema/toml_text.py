@@ -64,7 +64,7 @@ def from_toml(text: str, name: str = "the schema") -> DatasetSchema:
 
 def _read_table(name: str, found: object) -> TableSchema:
     if not isinstance(found, dict):
-        raise UsageError(f"{name} = {found!r} stands outside of a table; begin each table with [NAME]")
+        raise UsageError(f"{name} = {found!r} is outside of a table; start each table with [NAME]")
     unknown = next((key for key in found if key not in _KEYS), None)
     if unknown is not None:
         raise UsageError(f"{name}.{unknown}: unknown key; expected {', '.join(_KEYS)}{did_you_mean(unknown, _KEYS)}")

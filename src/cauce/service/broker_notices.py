@@ -16,23 +16,23 @@ _MORE = "cauce broker check lists all settings"
 def log_wrong_settings(role: str) -> None:
     """Logs wrong settings. Called by a service process before it opens its fabric."""
 
-    def tell(wrong: Sequence[Finding]) -> None:
+    def report(wrong: Sequence[Finding]) -> None:
         from cauce.gateway.logs import start_logs
 
         settings = [{"setting": each.setting, "wanted": each.wanted, "found": each.found, "write": each.write}
                     for each in wrong]  # fmt: skip
         start_logs(role).warning("broker has wrong settings", settings=settings, more=_MORE)
 
-    listen(tell)
+    listen(report)
 
 
 def warn_of_wrong_settings() -> None:
     """Prints wrong settings as a warning. Called by commands."""
 
-    def tell(wrong: Sequence[Finding]) -> None:
+    def report(wrong: Sequence[Finding]) -> None:
         from cauce.terminal.console import warn
 
         settings = "; ".join(f"{each.setting} is {each.found}, set it in {each.write}" for each in wrong)
         warn(f"the broker has wrong settings: {settings}. {_MORE}")
 
-    listen(tell)
+    listen(report)

@@ -53,7 +53,8 @@ class ServiceConfig(msgspec.Struct, frozen=True):
     attempts: int = SERVICE_ATTEMPTS
     memory: int = 0
     """Of all workers of this host together, in bytes; 0: three quarters of the machine's."""
-    life: str = ""
+    run_id: str = msgspec.field(name="life", default="")
+    """Identifies the start of the service: crashes of workers before it are not counted."""
     boxes: ContainerSettings | None = None
     """Set if workers and gateways run in containers."""
     key_file: str = ""
@@ -120,8 +121,8 @@ def load_all() -> None:
     make_ready()
 
 
-def bodies() -> dict[Role, MainFunction]:
-    return {"worker": worker_body, "gateway": gateway_body, "doctor": doctor_body}
+def main_functions() -> dict[Role, MainFunction]:
+    return {"worker": worker_main, "gateway": gateway_main, "doctor": doctor_main}
 
 
 def in_container(home: ServiceDir, entry: ProcessEntry) -> int | None:
@@ -130,10 +131,10 @@ def in_container(home: ServiceDir, entry: ProcessEntry) -> int | None:
     return run_in_container(home, entry, boxes) if boxes is not None and IN_CONTAINER not in os.environ else None
 
 
-def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
-    boxed = in_container(home, entry)
-    if boxed is not None:
-        return boxed
+def worker_main(home: ServiceDir, entry: ProcessEntry) -> int:
+    exit_code = in_container(home, entry)
+    if exit_code is not None:
+        return exit_code
     import time
 
     from cauce.datasets.registry import Registry
@@ -154,7 +155,7 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
     given = service_config(cluster)
     keep_memory(given.budget.collected_bytes)
     limits = Limits(
-        lethal_attempts=given.attempts, life=given.life or None, collected_bytes=given.budget.collected_bytes
+        lethal_attempts=given.attempts, run_id=given.run_id or None, collected_bytes=given.budget.collected_bytes
     )
     fabric = open_fabric(cluster.fabric, cluster.durability)
     own = generation_name(entry.name, entry.generation)
@@ -165,10 +166,10 @@ def worker_body(home: ServiceDir, entry: ProcessEntry) -> int:
     return work(fabric, name, limits, HeartbeatSender(home, entry), datasets=Registry(given.datasets), witness=witness)
 
 
-def gateway_body(home: ServiceDir, entry: ProcessEntry) -> int:
-    boxed = in_container(home, entry)
-    if boxed is not None:
-        return boxed
+def gateway_main(home: ServiceDir, entry: ProcessEntry) -> int:
+    exit_code = in_container(home, entry)
+    if exit_code is not None:
+        return exit_code
     from cauce.doctor.heartbeat.sender import HeartbeatSender
     from cauce.gateway.process import run_gateway
     from cauce.service.broker_notices import log_wrong_settings
@@ -181,7 +182,7 @@ def gateway_body(home: ServiceDir, entry: ProcessEntry) -> int:
     return run_gateway(given.settings(home.folder), place, place.bind(), lambda _: None, HeartbeatSender(home, entry))
 
 
-def doctor_body(
+def doctor_main(
     home: ServiceDir,
     entry: ProcessEntry,
     bound: socket.socket | None = None,
@@ -209,7 +210,7 @@ def doctor_body(
         if role == "gateway":
             forget_process(pid)
 
-    code = Doctor(home, entry, bodies(), bound, log, on_exit).run()
+    code = Doctor(home, entry, main_functions(), bound, log, on_exit).run()
     if reserved is not None:
         reserved.close()
     sys.stderr.flush()

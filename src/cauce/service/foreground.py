@@ -103,7 +103,7 @@ class Foreground:
         """Waits until all gateways accept requests. False if a signal came first, or the service was stopped."""
         with QueryClient(self._cluster) as client:
             while not self._stopping and self._ensure_doctor():
-                self._look()
+                self._poll()
                 view = client.status(ASK_S)
                 if view is not None and _ready(view):
                     return True
@@ -118,14 +118,14 @@ class Foreground:
     def wait(self) -> None:
         """Waits for a signal, or until the service is stopped by another process."""
         while not self._stopping and self._ensure_doctor():
-            self._look()
+            self._poll()
             time.sleep(LOOK_S)
 
     def end(self) -> None:
         stop_all(self._home, self._warn)
-        self._look()
+        self._poll()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         self._tail.copy()
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:

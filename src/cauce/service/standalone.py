@@ -30,10 +30,10 @@ from cauce.process.table import own_pid, start_of
 from cauce.service.broker_notices import log_wrong_settings
 from cauce.service.entrypoints import (
     ServiceConfig,
-    bodies,
     claim_metrics,
-    doctor_body,
+    doctor_main,
     load_all,
+    main_functions,
     prepare,
     private_umask,
 )
@@ -96,7 +96,11 @@ class ProcessIdentity:
         """Runs a process that was started by a doctor. Returns the exit code."""
         prepare(self.folder.resolve())
         return run_registered(
-            ServiceDir(self.folder), bodies()[self.role], self.name, generation_of(self.generation), self.restarts
+            ServiceDir(self.folder),
+            main_functions()[self.role],
+            self.name,
+            generation_of(self.generation),
+            self.restarts,
         )
 
 
@@ -166,7 +170,7 @@ def doctor_alone(identity: ProcessIdentity, given: ServiceConfig, listen: str = 
     without_leader = not identity.generation
 
     def body(home: ServiceDir, entry: ProcessEntry) -> int:
-        return doctor_body(home, entry, listen=listen, without_leader=without_leader)
+        return doctor_main(home, entry, listen=listen, without_leader=without_leader)
 
     others = (
         f"Other processes of this service continue; stop them with: {command('stop', '--dir', str(identity.folder))}"

@@ -24,7 +24,7 @@ from cauce.errors import UsageError
 from cauce.fabric.address import folder_of, named_files
 from cauce.process.limits import cores
 from cauce.process.table import start_of
-from cauce.service.entrypoints import ServiceConfig, doctor_body
+from cauce.service.entrypoints import ServiceConfig, doctor_main
 from cauce.terminal.invocation import command
 
 GATEWAYS, DOCTORS = 2, 3
@@ -103,7 +103,7 @@ def configure(home: ServiceDir, given: ServiceConfig, wanted: ServiceSize) -> Cl
     )
     desired = _update_desired_state(cluster, wanted)
     lanes = max(desired.counts.get(("worker", ""), 0), 1)
-    given = msgspec.structs.replace(given, lanes=lanes, life=f"{os.getpid()}-{time.time_ns()}")
+    given = msgspec.structs.replace(given, lanes=lanes, run_id=f"{os.getpid()}-{time.time_ns()}")
     return msgspec.structs.replace(
         cluster,
         doctors={**dict.fromkeys(desired.doctors(), ""), **(before.doctors if before is not None else {})},
@@ -142,4 +142,4 @@ def start_doctors(home: ServiceDir, cluster: Cluster, names: list[str]) -> Clust
 
 
 def _with_socket(home: ServiceDir, entry: ProcessEntry) -> int:
-    return doctor_body(home, entry, socket.socket(fileno=INHERITED_FD))
+    return doctor_main(home, entry, socket.socket(fileno=INHERITED_FD))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from cauce.errors import unknown
 from cauce.plan.dataset import Dataset, Query
 from cauce.plan.outputs import Output
-from cauce.plan.physical import Plan
 from cauce.plan.relation import Relation
 from cauce.scan.parts import TableFile
 from cauce.scan.tables import TableSpec
@@ -28,6 +28,8 @@ NAME = "sql"
 class SqlDataset(Dataset):
     """`texts` and the tables identify the queries: every process builds the same plan from them and the parameters."""
 
+    runs_user_code: ClassVar[bool] = False
+
     texts: tuple[str, ...] = ()
     catalogue: Catalogue = field(default_factory=Catalogue)
     sql: SqlSource | None = None
@@ -42,7 +44,7 @@ class SqlDataset(Dataset):
             parts.append(f"{spec.name} {dict(spec.columns)} {spec.required} {spec.delimiter} {spec.null}")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    def settle(self, given: Mapping[str, str] | None) -> dict[str, str]:
+    def parameter_values(self, given: Mapping[str, str] | None) -> dict[str, str]:
         """The value of every parameter: the given one or the default. A parameter without a default must be given if
         a statement uses it, which its translation checks."""
         defaults = {name: value for text in self.texts for name, value in parse(text).defaults.items()}
@@ -52,36 +54,25 @@ class SqlDataset(Dataset):
             raise unknown("parameter:", ", ".join(other), sorted(known))
         return {**defaults, **(given or {})}
 
-    def answers(self, settled: Mapping[str, str]) -> dict[str, Answer]:
+    def answers(self, values: Mapping[str, str]) -> dict[str, Answer]:
         """Every statement translated with these parameters. Raises SqlError if one is not valid or not supported."""
-        key = tuple(sorted(settled.items()))
+        key = tuple(sorted(values.items()))
         if key not in self._translated:
-            found = [answer for text in self.texts for answer in answers_of(text, self.catalogue, settled)]
+            found = [answer for text in self.texts for answer in answers_of(text, self.catalogue, values)]
             self._translated[key] = {answer.name: answer for answer in found}
         return self._translated[key]
 
     def add_queries(self, given: Mapping[str, str] | None = None, questions: Mapping[str, str] | None = None) -> None:
         """Declares the statements as queries, translated with these parameters."""
-        settled = self.settle(given)
-        for name, answer in self.answers(settled).items():
+        values = self.parameter_values(given)
+        for name, answer in self.answers(values).items():
             self.queries[name] = Query(name, (questions or {}).get(name, ""), answer.outputs, _declare(answer))
 
-    def plan(
-        self,
-        queries: Collection[str] | None = None,
-        parameters: Mapping[str, str] | None = None,
-        partitions: int = 2,
-        *,
-        isolate: bool = False,
-    ) -> Plan:
-        """As for every dataset. Statements run no code of users, so that types need no process of their own."""
-        return super().plan(queries, parameters, partitions, isolate=isolate)
+    def _declared(self, query: Query, values: Mapping[str, str]) -> Relation:
+        return self.answers(values)[query.name].relation
 
-    def _declared(self, query: Query, settled: Mapping[str, str]) -> Relation:
-        return self.answers(settled)[query.name].relation
-
-    def _declared_columns(self, query: Query, settled: Mapping[str, str]) -> Mapping[str, Output]:
-        return self.answers(settled)[query.name].outputs
+    def _declared_columns(self, query: Query, values: Mapping[str, str]) -> Mapping[str, Output]:
+        return self.answers(values)[query.name].outputs
 
     def find_files(self, data: Path, spec: TableSpec) -> list[TableFile]:
         if self.sql is None:

@@ -88,7 +88,7 @@ _WORD = re.compile(r"[^\W\d][\w$]*")
 
 
 def _check_identifiers(text: str, tree: exp.Expr) -> None:
-    """Refuses words that the parser takes for names, but that are none without quotes."""
+    """Refuses reserved words that the parser accepts as names without quotes."""
     for name in tree.find_all(exp.Identifier):
         alias = isinstance(name.parent, exp.Alias | exp.TableAlias)
         start = name.meta.get("start", 0)
@@ -108,7 +108,7 @@ _CLOSING = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
 
 
 def _check_neighbours(text: str, tokens: list[Token]) -> None:
-    """Refuses what the parser silently accepts: values, names and lists that are missing."""
+    """Refuses missing values, names and lists, which the parser accepts."""
     for before, token in zip([None, *tokens], [*tokens, None], strict=True):
         offset = token.start if token is not None else tokens[-1].end + 1
         kind = token.token_type if token is not None else None

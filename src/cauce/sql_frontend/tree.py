@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from cauce.sql_frontend.types import BIGINT, BOOLEAN, SqlType
+from cauce.sql_frontend.types import BIGINT, SqlType
 
 if TYPE_CHECKING:
     from cauce.sql_frontend.functions.table import Function
@@ -247,14 +247,20 @@ class Values(Step):
         return dict(self.names)
 
 
-@dataclass(frozen=True)
-class Filter(Step):
+class _SameColumns(Step):
+    """A step that changes no columns."""
+
     child: Step
-    conditions: tuple[Expr, ...]
 
     @property
     def columns(self) -> dict[str, SqlType]:
         return self.child.columns
+
+
+@dataclass(frozen=True)
+class Filter(_SameColumns):
+    child: Step
+    conditions: tuple[Expr, ...]
 
     def expressions(self) -> tuple[Expr, ...]:
         return self.conditions
@@ -327,16 +333,12 @@ class Window(Step):
 
 
 @dataclass(frozen=True)
-class Distinct(Step):
+class Distinct(_SameColumns):
     """Distinct rows; with `on`, the first row of each value of `on` in the given order."""
 
     child: Step
     on: tuple[Expr, ...] = ()
     order: tuple[SortItem, ...] = ()
-
-    @property
-    def columns(self) -> dict[str, SqlType]:
-        return self.child.columns
 
     def expressions(self) -> tuple[Expr, ...]:
         return (*self.on, *(item.expr for item in self.order))
@@ -357,7 +359,7 @@ class SetOperation(Step):
 
 
 @dataclass(frozen=True)
-class Limit(Step):
+class Limit(_SameColumns):
     """The first rows in an order; ties are broken by the columns in `visible`, in that order."""
 
     child: Step
@@ -367,10 +369,6 @@ class Limit(Step):
     visible: tuple[str, ...] = ()
     per: tuple[str, ...] = ()
     """Columns whose every combination of values has its own first rows."""
-
-    @property
-    def columns(self) -> dict[str, SqlType]:
-        return self.child.columns
 
     def expressions(self) -> tuple[Expr, ...]:
         return tuple(item.expr for item in self.order)
@@ -407,7 +405,3 @@ def outer_of_step(step: Step) -> list[OuterColumn]:
     for child in step.inputs():
         found += outer_of_step(child)
     return found
-
-
-def true_constant() -> Constant:
-    return Constant(BOOLEAN, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -118,17 +117,8 @@ def integer_of(value: int) -> SqlType:
     return DOUBLE
 
 
-def common_of(kinds: Iterable[SqlType]) -> SqlType | None:
-    """The type to which all of these convert without an explicit cast; None if there is none."""
-    found: SqlType | None = NULL
-    for each in kinds:
-        if found is None:
-            return None
-        found = common(found, each)
-    return found
-
-
 def common(one: SqlType, other: SqlType) -> SqlType | None:
+    """The type to which both convert without an explicit cast; None if they have none in common."""
     if one == other or other == NULL:
         return one
     if one == NULL:

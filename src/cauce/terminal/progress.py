@@ -150,5 +150,5 @@ class Bars:
             first = next(iter(self._tasks.values()))
             self._progress.update(first, note=f"{restarts} restarts")
 
-    def still(self, waits_for: str) -> None:
-        error_console().print(f"no progress for a while: {waits_for}", style="yellow")
+    def still(self, missing_input: str) -> None:
+        error_console().print(f"no progress for a while: {missing_input}", style="yellow")

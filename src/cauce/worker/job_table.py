@@ -27,7 +27,6 @@ from cauce.job.manifest import Manifest, load_manifest
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG, TaskSpec, Topology
 from cauce.plan.physical import Plan
-from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.memory.spill import MemorySpill, Spill
 from cauce.worker.open_job import HeldTask, OpenJob
 from cauce.worker.set_aside import SetAside, is_transient
@@ -54,13 +53,13 @@ class Host:
     witness: Witness | None = None
     on_set_aside: Callable[[SetAside], None] = lambda aside: None
     clock: Callable[[], float] | None = None
-    spill: Callable[[str, TaskSpec, MemoryAccount], Spill] = lambda job, spec, account: MemorySpill()
+    spill: Callable[[str, TaskSpec], Spill] = lambda job, spec: MemorySpill()
     """Makes the temporary files of a task of a job."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker was started with. `plans` are those of jobs that were planned in this process."""
+    """The arguments of a worker. `plans` are those of jobs that were planned in this process."""
 
     fabric: Fabric
     limits: Limits
@@ -93,7 +92,7 @@ class JobTable:
     def find(self) -> None:
         """Finds new, ended and deleted jobs, except those of owners with a suspended step."""
         existing = dict.fromkeys(self._fabric.jobs())
-        for deleted in [name for name in self.touchable() if name not in existing]:
+        for deleted in [name for name in self.unsuspended() if name not in existing]:
             self._end_stats(deleted)
             del self.jobs[deleted]
         self._over.intersection_update(existing)
@@ -104,12 +103,12 @@ class JobTable:
             if name not in self.jobs and self._may_open(name):
                 with self.confined(name):
                     self._open(name)
-        for name, job in self.touchable().items():
+        for name, job in self.unsuspended().items():
             if not job.over:
                 with self.confined(name):
                     self._read_log(name, job)
 
-    def touchable(self) -> dict[str, OpenJob]:
+    def unsuspended(self) -> dict[str, OpenJob]:
         """The jobs of all owners without a suspended step."""
         return {name: job for name, job in self.jobs.items() if job.manifest.owner not in self._suspended}
 
@@ -142,7 +141,7 @@ class JobTable:
         if data is None:
             return
         # Checked before planning: where answers are retained for a day, most jobs have ended.
-        log = JobLog(self._fabric, name, self._limits.lethal_attempts, self._limits.life, self._host.witness)
+        log = JobLog(self._fabric, name, self._limits.lethal_attempts, self._limits.run_id, self._host.witness)
         log.read()
         if log.outcome is not None:
             self._over.add(name)

@@ -47,12 +47,12 @@ class _Done(msgspec.Struct, frozen=True):
 class _JournalFold:
     """Folds the records of a journal into its state, one by one. Keeps only the last snapshot in memory.
 
-    If a `life` is given, only its starts count: a run that was killed as a whole attributes no crash."""
+    If a `run_id` is given, starts of other runs are ignored: after a kill of the whole run, no task is blamed."""
 
-    def __init__(self, life: str | None) -> None:
-        self._life = life
+    def __init__(self, run_id: str | None) -> None:
+        self._run_id = run_id
         self._state = JournalState()
-        self._begun: dict[str, tuple[int, Start]] = {}
+        self._started: dict[str, tuple[int, Start]] = {}
         self._closed: set[str] = set()
         self._snapshots: set[int] = set()
         self.seen = START
@@ -61,9 +61,9 @@ class _JournalFold:
     def add(self, each: Record) -> None:
         self._state.read_bytes += len(each.body)
         match each.kind:
-            case Kind.BEGAN:
+            case Kind.STARTED:
                 self._add_start(each.seq, msgspec.json.decode(each.body, type=Start))
-            case Kind.BROKEN_OFF:
+            case Kind.ABORTED:
                 aborted = msgspec.json.decode(each.body, type=Start)
                 self._closed.update((aborted.which, aborted.closes))
             case Kind.DONE:
@@ -74,9 +74,9 @@ class _JournalFold:
 
     def _add_start(self, seq: int, start: Start) -> None:
         self._closed.add(start.closes)
-        known = self._begun.get(start.which)
-        if (self._life is None or start.life == self._life) and (known is None or not known[1].suspended):
-            self._begun[start.which] = seq, start
+        known = self._started.get(start.which)
+        if (self._run_id is None or start.run_id == self._run_id) and (known is None or not known[1].suspended):
+            self._started[start.which] = seq, start
 
     def _add_done(self, seq: int, entry: _Done) -> None:
         self._state.done.add(seq)
@@ -88,7 +88,7 @@ class _JournalFold:
     def state(self) -> JournalState:
         """The state after all records. No record may be added after this."""
         state = self._state
-        left = [(seq, start) for which, (seq, start) in self._begun.items() if which not in self._closed]
+        left = [(seq, start) for which, (seq, start) in self._started.items() if which not in self._closed]
         state.starts = dict(Counter(seq for seq, _ in left))
         state.open = [(seq, start) for seq, start in left if seq not in state.done]
         state.snapshots = len(self._snapshots)
@@ -99,9 +99,9 @@ class Journal:
     """Appends to the journal of a task, and reads its state from it."""
 
     def __init__(
-        self, fabric: Fabric, job: str, log: Log, producer: int, on: bool = True, life: str | None = None
+        self, fabric: Fabric, job: str, log: Log, producer: int, on: bool = True, run_id: str | None = None
     ) -> None:
-        self._life = life
+        self._run_id = run_id
         self._current: tuple[int, Start] | None = None
         self._appended = False
         """Whether the current start is in the log."""
@@ -119,7 +119,7 @@ class Journal:
         The position in a completion covers the completions of earlier holders. If those are not visible yet, resuming
         after that position would skip their work.
         """
-        fold = _JournalFold(self._life)
+        fold = _JournalFold(self._run_id)
         reader = LogReader(self._log, _READ_BYTES)
         reader.read_barrier(self._fabric, self._job)
         for batch in reader.batches(self._fabric, self._job):
@@ -139,10 +139,10 @@ class Journal:
         if self._current is None or self._current[0] != seq or self._current[1].suspended:
             closes = self._current[1].which if self._current is not None else ""
             which = secrets.token_hex(8)
-            start = Start(which, self._life, what, closes, self._snapshots, scene or Scene())
+            start = Start(which, self._run_id, what, closes, self._snapshots, scene or Scene())
             self._current, self._appended = (seq, start), False
         if not self._appended:
-            self._append(Kind.BEGAN, seq, msgspec.json.encode(self._current[1]))
+            self._append(Kind.STARTED, seq, msgspec.json.encode(self._current[1]))
             self._appended = True
 
     def is_under_way(self, seq: int) -> bool:
@@ -156,7 +156,7 @@ class Journal:
             return
         seq, start = self._current
         suspended = msgspec.structs.replace(start, suspended=True)
-        self._append(Kind.BEGAN, seq, msgspec.json.encode(suspended))
+        self._append(Kind.STARTED, seq, msgspec.json.encode(suspended))
         self._current = seq, suspended
 
     def done(self, seq: int, position: Position, count: int | None) -> None:
@@ -168,7 +168,7 @@ class Journal:
         if self._current is None:
             return None
         seq, start = self._current
-        self._append(Kind.BROKEN_OFF, seq, msgspec.json.encode(start))
+        self._append(Kind.ABORTED, seq, msgspec.json.encode(start))
         self._current = None
         return start
 

@@ -52,7 +52,7 @@ class Leases:
 
     def release_surplus(self) -> None:
         """Called when busy: releases leases beyond the share for other workers."""
-        for name, job in self._table.touchable().items():
+        for name, job in self._table.unsuspended().items():
             with self._table.confined(name):
                 for queue in (SOURCES, FOLDS):
                     for held in job.beyond_share(queue):
@@ -67,7 +67,7 @@ class Leases:
         """Acquires at most one lease from each queue of each job; beyond the share only when idle."""
         before = self.taken
         most = before + self._limits.leases - self.count
-        for name, job in self._table.touchable().items():
+        for name, job in self._table.unsuspended().items():
             if self.taken >= most:
                 self._rotate()
                 break
@@ -94,7 +94,7 @@ class Leases:
         if now - self._rotated_at < ROTATE_S:
             return
         self._rotated_at = now
-        for name, job in self._table.touchable().items():
+        for name, job in self._table.unsuspended().items():
             with self._table.confined(name):
                 for queue in (SOURCES, FOLDS):
                     for held in [each for each in job.held[queue] if not each.moved and each.task.fresh]:

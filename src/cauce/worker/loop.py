@@ -80,13 +80,13 @@ class Worker:
         """Owners whose tasks found work in this round."""
 
     def _make_context(self, manifest: Manifest, topology: Topology, log: JobLog) -> JobContext:
-        job, shares, account = manifest.job, manifest.memory, self.account
+        job, shares = manifest.job, manifest.memory
         budget = Budget(
             shares.fold_bytes,
             shares.whole_bytes,
             shares.broadcast_bytes,
-            account,
-            lambda spec: self._host.spill(job, spec, account),
+            self.account,
+            lambda spec: self._host.spill(job, spec),
         )
         return JobContext(self._fabric, job, topology, self._buffer, self._limits, log, self._activity, budget)
 
@@ -121,7 +121,7 @@ class Worker:
 
     def _start_round(self) -> None:
         """Gives every task one turn, except those of owners with a suspended step."""
-        jobs = self._table.touchable().values()
+        jobs = self._table.unsuspended().values()
         held = (each for job in jobs for queue in (FOLDS, SOURCES) for each in job.held[queue])
         self._turns.refill(((each.job.manifest.owner, each) for each in held), self._suspended)
         self._round_due = self._now() + ROUND_S
@@ -181,7 +181,7 @@ class Worker:
         else:
             spare.close()
 
-    def let_others_run(self) -> None:
+    def yield_to_others(self) -> None:
         """Called between slices of long work. Suspends a step that has used up its slice until the next turn of its
         owner. Never suspends a library thread, which other steps may need, nor a suspect task, which runs alone."""
         if self._clock is None or not self._stepper.is_current_thread:

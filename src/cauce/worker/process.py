@@ -30,7 +30,6 @@ from cauce.worker.crash_causes import HostWitness
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
 from cauce.worker.job_table import Host
 from cauce.worker.loop import Worker
-from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.memory.spill import FileSpill, spill_folder
 from cauce.worker.set_aside import SetAside
 from cauce.worker.stats import Stats
@@ -50,7 +49,7 @@ _SHOWN_S = 0.05
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Makes the kernel kill this process when its parent exits for any reason (on Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -109,8 +108,8 @@ def work(
     stats = Stats(fabric, traces=traces) if with_stats else None
     log_set_aside = _SetAsideLog(name, as_json=heartbeat_sender is not None)
 
-    def spill(job: str, spec: TaskSpec, account: MemoryAccount) -> FileSpill:
-        return FileSpill(spill_folder(fabric.scratch(job), job), spec.name, account.spilled)
+    def spill(job: str, spec: TaskSpec) -> FileSpill:
+        return FileSpill(spill_folder(fabric.scratch(job), job), spec.name)
 
     host = Host(datasets or Registry(), witness or HostWitness(), log_set_aside, time.monotonic, spill)
     worker = Worker(fabric, limits, None, stats, host)
@@ -153,7 +152,7 @@ class _Heartbeat:
     def tick(self) -> None:
         self._ticks += 1
         self.beat_if_due()
-        self._worker.let_others_run()
+        self._worker.yield_to_others()
 
     def beat_if_due(self) -> None:
         if self._sender is not None and self._sender.due(self._worker.taken):

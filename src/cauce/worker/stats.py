@@ -52,9 +52,9 @@ class TaskNumbers(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StatsRecord(msgspec.Struct, frozen=True):
-    """Statistics of a job from one worker process, whose random id is `life`."""
+    """Statistics of a job from one worker process, whose random id is `worker_id`."""
 
-    life: str
+    worker_id: str = msgspec.field(name="life")
     at: float
     tasks: dict[int, TaskNumbers]
 
@@ -95,7 +95,7 @@ class _Timed:
     def holds(self, task: Task) -> bool:
         return self._task() is task
 
-    def look(self) -> None:
+    def read_counts(self) -> None:
         """Reads the counts that only the task object has."""
         task = self._task()
         if task is not None:
@@ -103,7 +103,7 @@ class _Timed:
             self._counts = (_made(task), taken)
 
     def numbers(self) -> TaskNumbers:
-        self.look()
+        self.read_counts()
         busy_s, waiting_s = round(self.busy_s, 4), round(self.waiting_s, 4)
         return TaskNumbers(busy_s, waiting_s, self._work.read, dict(self._work.sent), *self._counts, self.finished)
 
@@ -126,8 +126,8 @@ class Stats:
         self._fabric = fabric
         self._traces = traces
         self._clocks = clocks or Clocks()
-        self._life = secrets.token_hex(8)
-        self._producer = int(self._life, 16) % _PRODUCERS
+        self._worker_id = secrets.token_hex(8)
+        self._producer = int(self._worker_id, 16) % _PRODUCERS
         self._jobs: dict[str, _JobStats] = {}
         self._free_at = 0.0
 
@@ -151,7 +151,7 @@ class Stats:
             self._trace(self._traces, job, task, now - started, task.done.read.rows - read.rows)
         if outcome is Step.FINISHED:
             timed.finished = True
-            timed.look()
+            timed.read_counts()
         return outcome
 
     def _trace(self, traces: Traces, job: str, task: Task, took_s: float, rows: int) -> None:
@@ -201,7 +201,7 @@ class Stats:
         totals = {number: timed.numbers() for number, timed in stats.tasks.items()}
         for timed in changed.values():
             timed.changed = False
-        body = msgspec.msgpack.encode(StatsRecord(self._life, self._clocks.wall(), totals))
+        body = msgspec.msgpack.encode(StatsRecord(self._worker_id, self._clocks.wall(), totals))
         stats.appended += 1
         try:
             self._fabric.append(job, STATS_LOG, [record(Kind.DATA, self._producer, stats.appended, body)])

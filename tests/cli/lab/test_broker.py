@@ -40,8 +40,8 @@ def nodes_of(folder: Path) -> Nodes:
 def test_a_node_is_started_shown_and_stopped(folder: Path) -> None:
     started = broker(folder, "start")
     assert (started.code, started.err) == (0, "")
-    said, address, how_to_stop = started.out.splitlines()
-    assert said.endswith(": started r1")
+    output, address, how_to_stop = started.out.splitlines()
+    assert output.endswith(": started r1")
     assert ADDRESS.fullmatch(address)
     assert how_to_stop == f"Stop with: cauce broker stop --dir {folder / 'nodes'}"
 

@@ -1,4 +1,4 @@
-"""`cauce broker check` on real nodes, good ones and ones that were set up wrongly, and what processes say of these when
+"""`cauce broker check` on real nodes with correct and wrong settings, and the warnings that processes log when
 they start."""
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.fabric.rabbit import in_own_namespace, remove_namespace
 from tests.service.running import Running, until
 
 WRONG = "[{rabbit, [{frame_max, 131072}, {heartbeat, 0}, {cluster_partition_handling, autoheal}]}].\n"
-SAID = "broker has wrong settings"
+WARNING = "broker has wrong settings"
 
 
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """Two nodes that were told what we do not want."""
+    """Two nodes with wrong settings."""
     require_rabbitmq()
     folder = tmp_path_factory.mktemp("wrong")
     with become_user(folder):
@@ -113,7 +113,7 @@ def test_only_policies_that_truncate_streams_of_cauce_are_reported(wrong: Nodes,
     wrong.ctl("r1", "set_operator_policy", "hurry", "lease", '{"message-ttl":60000}', "--apply-to", "queues")
     wrong.ctl("r1", "set_policy", "theirs", "^theirs", '{"max-length":10}', "--apply-to", "queues")
     found = settings(check(tmp_path, "--dir", str(wrong.place.folder), "--json"), "wrong")
-    policies = {name: told for name, told in found.items() if "policy" in name}
+    policies = {name: policy for name, policy in found.items() if "policy" in name}
     assert list(policies) == ["policy trim", "operator policy hurry"]
     assert policies["policy trim"] == "max-length-bytes = 1000000 on cauce.registry"
     wrong.ctl("r1", "clear_policy", "trim")
@@ -125,10 +125,10 @@ def test_only_policies_that_truncate_streams_of_cauce_are_reported(wrong: Nodes,
 @pytest.mark.slow
 def test_a_gateway_logs_wrong_settings_once(address: str, tmp_path: Path) -> None:
     with Running(tmp_path, "gateway", "--fabric", address) as gateway:
-        until("its word", lambda: bool(gateway.events(SAID)))
+        until("its word", lambda: bool(gateway.events(WARNING)))
         for _ in range(3):
             assert gateway.get("/v1/jobs").status == 200
-        (event,) = gateway.events(SAID)
+        (event,) = gateway.events(WARNING)
     assert (event["level"], event["role"]) == ("warning", "gateway")
     assert [(each["setting"], each["found"]) for each in event["settings"]] == [  # type: ignore[attr-defined]
         ("heartbeat", "0"),
@@ -145,8 +145,8 @@ def test_a_worker_logs_wrong_settings_once(address: str, tmp_path: Path) -> None
         event = json.loads(worker.stderr.readline())
         worker.send_signal(signal.SIGTERM)
         rest = worker.stderr.read()
-    assert (event["event"], event["level"], event["role"]) == (SAID, "warning", "worker")
-    assert SAID not in rest
+    assert (event["event"], event["level"], event["role"]) == (WARNING, "warning", "worker")
+    assert WARNING not in rest
 
 
 @pytest.mark.slow
@@ -156,9 +156,9 @@ def test_each_process_of_a_service_logs_wrong_settings(address: str, tmp_path: P
     ) as served:
         roles = ["doctor", "gateway", "serve", "worker"]
         # It shows the logs of all its processes.
-        until("the word of each", lambda: {str(event["role"]) for event in served.events(SAID)} == set(roles))
+        until("the word of each", lambda: {str(event["role"]) for event in served.events(WARNING)} == set(roles))
         assert served.get("/v1/jobs").status == 200
-        assert sorted(str(event["role"]) for event in served.events(SAID)) == roles
+        assert sorted(str(event["role"]) for event in served.events(WARNING)) == roles
 
 
 @pytest.mark.slow

@@ -68,8 +68,8 @@ def test_scale_stop_and_start_change_the_running_processes(folder: Path) -> None
 
 def test_events_are_printed_as_text_and_as_json(folder: Path) -> None:
     until("the timeline", lambda: "worker-1" in run(folder, "events").out)
-    told = run(folder, "events")
-    assert "elected: epoch 1" in told.out
+    printed = run(folder, "events")
+    assert "elected: epoch 1" in printed.out
     lines = [json.loads(line) for line in run(folder, "events", "--json", "--last", "2").out.splitlines()]
     assert len(lines) == 2
     assert {"at", "what", "name", "epoch"} <= set(lines[0])
@@ -82,25 +82,25 @@ def on_terminal(folder: Path, *arguments: str) -> tuple[str, int]:
     environment = {**os.environ, "COLUMNS": "120", "LINES": "40", "TERM": "xterm"}
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    said = b""
-    while b"worker-1" not in said:
-        said += os.read(ours, 65536)
+    output = b""
+    while b"worker-1" not in output:
+        output += os.read(ours, 65536)
     process.send_signal(signal.SIGINT)
     code = process.wait(60)
     os.close(ours)
-    return said.decode(errors="replace"), code
+    return output.decode(errors="replace"), code
 
 
 def test_top_shows_processes_and_events_until_ctrl_c(folder: Path) -> None:
-    said, code = on_terminal(folder, "top", "--every", "0.2")
-    assert "doctor-1" in said
-    assert "running" in said
+    output, code = on_terminal(folder, "top", "--every", "0.2")
+    assert "doctor-1" in output
+    assert "running" in output
     assert code == 0
 
 
 def test_events_are_followed_until_ctrl_c(folder: Path) -> None:
-    said, code = on_terminal(folder, "events", "--follow")
-    assert "elected" in said
+    output, code = on_terminal(folder, "events", "--follow")
+    assert "elected" in output
     assert code == 0
 
 
@@ -173,6 +173,6 @@ def test_stop_ends_all_processes_and_is_idempotent(folder: Path) -> None:
         assert re.search(r"the service in \S+/service is not running; start it with: cauce serve --dir ", refused.err)
     later = run(folder, "scale", "workers=1")
     assert "when it is started: cauce serve --dir" in later.out
-    told = run(folder, "status")
-    assert told.code == 1
-    assert "no doctor of the service in service answers" in told.err
+    printed = run(folder, "status")
+    assert printed.code == 1
+    assert "no doctor of the service in service answers" in printed.err

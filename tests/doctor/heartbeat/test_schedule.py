@@ -101,7 +101,7 @@ def test_in_ring_mode_it_reports_an_exit_until_it_gets_a_new_predecessor() -> No
 def test_in_ring_mode_a_timeout_is_reported_as_silence() -> None:
     reports = [send.message for send in only(live(watching(), 6.0, 0.5), Send) if isinstance(send.message, ExitReport)]
     assert reports
-    assert all(died.silent for died in reports)
+    assert all(crashed.silent for crashed in reports)
 
 
 def test_a_deposed_leader_cannot_change_the_ring() -> None:

@@ -15,7 +15,7 @@ from cauce.doctor.model.messages import Epoch, Generation
 from cauce.errors import UsageError
 from tests.flushes import recorded
 
-LIFE = Generation(Epoch(2, "doctor-1@b"), 5)
+GENERATION = Generation(Epoch(2, "doctor-1@b"), 5)
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def service_dir(tmp_path: Path) -> ServiceDir:
 
 
 def test_a_generation_is_registered_once(service_dir: ServiceDir) -> None:
-    entry = service_dir.register("worker-1@b", LIFE, 3)
-    assert entry == ProcessEntry("worker-1@b", LIFE, 3, os.getpid(), entry.start if entry else 0)
-    assert service_dir.register("worker-1@b", LIFE, 3) is None
-    assert service_dir.register("worker-1@b", Generation(LIFE.epoch, 6), 3) is not None
+    entry = service_dir.register("worker-1@b", GENERATION, 3)
+    assert entry == ProcessEntry("worker-1@b", GENERATION, 3, os.getpid(), entry.start if entry else 0)
+    assert service_dir.register("worker-1@b", GENERATION, 3) is None
+    assert service_dir.register("worker-1@b", Generation(GENERATION.epoch, 6), 3) is not None
     assert sorted(path.name for path in service_dir.run.iterdir()) == [
         "worker-1@b+2.doctor-1@b.5",
         "worker-1@b+2.doctor-1@b.6",
@@ -37,7 +37,7 @@ def test_a_generation_is_registered_once(service_dir: ServiceDir) -> None:
 
 
 def test_running_processes_are_listed_and_other_files_are_removed(service_dir: ServiceDir) -> None:
-    service_dir.register("worker-1", LIFE, 0)
+    service_dir.register("worker-1", GENERATION, 0)
     code = (
         "import sys; from pathlib import Path; from cauce.doctor.launch.service_dir import ServiceDir; "
         "from cauce.doctor.model.messages import Generation; "
@@ -47,7 +47,7 @@ def test_running_processes_are_listed_and_other_files_are_removed(service_dir: S
     assert {entry.name for entry in service_dir.entries()} == {"worker-1", "worker-2"}
     assert [(seen.name, seen.pid) for seen in service_dir.running_processes()] == [("worker-1", os.getpid())]
     assert {entry.name for entry in service_dir.entries()} == {"worker-1"}
-    service_dir.unregister("worker-1", LIFE)
+    service_dir.unregister("worker-1", GENERATION)
     assert service_dir.running_processes() == []
 
 

@@ -31,7 +31,7 @@ def follower(host: str = "", **more: object) -> DoctorHarness:
     counts = {("doctor", host): 2, ("worker", host): 1}
     names = [f"doctor-1@{host}" if host else "doctor-1", f"doctor-2@{host}" if host else "doctor-2"]
     one = DoctorHarness(counts, name=names[0], host=host, doctors=names, **more)  # type: ignore[arg-type]
-    one.hear(names[1], Coordinator(Epoch(5, names[1])))
+    one.receive(names[1], Coordinator(Epoch(5, names[1])))
     return one
 
 
@@ -42,7 +42,7 @@ def test_commands_of_a_deposed_leader_are_answered_with_the_current_leader() -> 
         Launch(old, "worker-1", Generation(old, 1)),
         Kill(old, "worker-1", FIRST, "kill"),
     ):
-        acts = one.hear("doctor-2", command)
+        acts = one.receive("doctor-2", command)
         assert only(acts, StartProcess) == []
         assert only(acts, Signal) == []
         assert [send.message for send in only(acts, Send)] == [Leader(Epoch(5, "doctor-2"), "doctor-2")]
@@ -52,7 +52,7 @@ def test_a_duplicate_launch_is_executed_once() -> None:
     one = follower()
     epoch = Epoch(5, "doctor-2")
     command = Launch(epoch, "worker-1", Generation(epoch, 1))
-    forks = [fork for _ in range(3) for fork in only(one.hear("doctor-2", command), StartProcess)]
+    forks = [fork for _ in range(3) for fork in only(one.receive("doctor-2", command), StartProcess)]
     assert len(forks) == 1
 
 
@@ -60,7 +60,7 @@ def test_a_duplicate_child_does_not_count_as_an_exit() -> None:
     one = follower()
     epoch = Epoch(5, "doctor-2")
     born = Generation(epoch, 1)
-    one.hear("doctor-2", Launch(epoch, "worker-1", born))
+    one.receive("doctor-2", Launch(epoch, "worker-1", born))
     one.core.process_started("worker-1", born, pid=70, start=7)
     one.core.duplicate_exited("worker-1", born, pid=70)
     one.core.processes_observed(one.time, [])
@@ -78,13 +78,13 @@ def test_a_launch_of_a_stopped_process_is_rejected() -> None:
     one = follower()
     one.desire(DesiredEntry("hold.worker-1", "stopped", 1, "x"))
     epoch = Epoch(5, "doctor-2")
-    assert only(one.hear("doctor-2", Launch(epoch, "worker-1", Generation(epoch, 1))), StartProcess) == []
+    assert only(one.receive("doctor-2", Launch(epoch, "worker-1", Generation(epoch, 1))), StartProcess) == []
 
 
 def test_messages_of_an_older_generation_of_a_doctor_are_ignored() -> None:
     one = follower()
     one.beat("doctor-2", Generation(launch=9))
-    one.hear("doctor-2", Coordinator(Epoch(8, "doctor-2")), FIRST)
+    one.receive("doctor-2", Coordinator(Epoch(8, "doctor-2")), FIRST)
     assert one.core.bully.epoch == Epoch(5, "doctor-2")
 
 
@@ -92,7 +92,7 @@ def test_an_older_generation_gets_the_reply_at_its_own_address() -> None:
     one = follower()
     epoch = Epoch(5, "doctor-2")
     one.beat("worker-1", Generation(epoch, 2))
-    acts = one.hear("worker-1", only_beat(Generation(epoch, 1)), Generation(epoch, 1))
+    acts = one.receive("worker-1", only_beat(Generation(epoch, 1)), Generation(epoch, 1))
     (send,) = [send for send in only(acts, Send) if isinstance(send.message, Ack)]
     assert isinstance(send.message, Ack)
     assert send.message.newest == Generation(epoch, 2)
@@ -105,7 +105,7 @@ def only_beat(generation: Generation) -> Heartbeat:
 
 def test_a_superseded_doctor_exits() -> None:
     one = follower()
-    acts = one.hear("doctor-2", Ack(Epoch(5, "doctor-2"), Generation(Epoch(5, "doctor-2"), 3)))
+    acts = one.receive("doctor-2", Ack(Epoch(5, "doctor-2"), Generation(Epoch(5, "doctor-2"), 3)))
     assert [leave.old for leave in only(acts, Exit)] == [True]
 
 
@@ -128,7 +128,7 @@ def test_the_record_waits_for_a_late_cause_but_the_restart_does_not() -> None:
     acts = one.core.exited(one.time, "worker-1", instance)
     assert len(only(acts, StartProcess)) == 1
     assert "crashed" not in [note.what for note in only(acts, RecordEvent)]
-    acts = one.hear("doctor-9", ExitReport("worker-1", instance, Cause(-11)))
+    acts = one.receive("doctor-9", ExitReport("worker-1", instance, Cause(-11)))
     notes = [(note.what, note.reason) for note in only(acts, RecordEvent)]
     assert notes[0] == ("crashed", "killed by SIGSEGV")
     assert only(acts, RecordEvent)[0].code == -11
@@ -141,15 +141,15 @@ def test_an_exit_without_a_cause_is_recorded_as_unknown() -> None:
     instance = one.newest("worker-1")
     one.beat("worker-1", instance, work=WORK)
     one.core.exited(one.time, "worker-1", instance)
-    (died,) = [note for note in only(one.wait(1.0), RecordEvent) if note.what == "crashed"]
-    assert (died.reason, died.held) == ("exit code unknown: its parent process had exited", WORK)
+    (crashed,) = [note for note in only(one.wait(1.0), RecordEvent) if note.what == "crashed"]
+    assert (crashed.reason, crashed.held) == ("exit code unknown: its parent process had exited", WORK)
 
 
 def test_recovery_is_recorded_with_its_duration() -> None:
     one = DoctorHarness({("doctor", ""): 1, ("worker", ""): 1})
     one.wait(1.0)
     one.beat("worker-1", one.newest("worker-1"))
-    one.die("worker-1")
+    one.crash("worker-1")
     one.wait(0.5)
     (note,) = [
         note for note in only(one.beat("worker-1", one.newest("worker-1")), RecordEvent) if note.what == "recovered"
@@ -165,7 +165,7 @@ def test_no_reason_of_an_event_names_the_job_of_its_process() -> None:
     one.beat("worker-1", one.newest("worker-1"), work=WORK, busy=True)
     one.wait(TIMING.hung + 1.0)
     for _ in range(IMMEDIATE_RESTARTS + 3):
-        one.die("worker-1")
+        one.crash("worker-1")
         one.wait(MAX_WORK_BACKOFF_S + 0.5)
         one.beat("worker-1", one.newest("worker-1"), work=WORK)
     events = [each for each in only(one.acts, RecordEvent) if each.name == "worker-1"]
@@ -187,7 +187,7 @@ def test_a_launch_on_another_host_is_sent_to_its_doctor() -> None:
     one = elsewhere()
     assert only(one.acts, StartProcess) == []
     one.beat("doctor-1@b", FIRST, host="b")
-    one.hear("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
+    one.receive("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
     asked = [send for send in only(one.wait(0.1), Send) if isinstance(send.message, Launch)]
     assert [(send.to, send.message.name) for send in asked if isinstance(send.message, Launch)] == [
         ("doctor-1@b", "worker-1@b")
@@ -215,7 +215,7 @@ def test_a_process_missing_from_its_hosts_list_has_exited() -> None:
     one.beat("doctor-1@b", FIRST, host="b")
     one.beat("worker-1@b", instance, host="b")
     one.wait(3.0)
-    one.hear("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
+    one.receive("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
     found = one.core.processes.find("worker-1@b", instance)
     assert found is not None
     assert not found.alive
@@ -225,7 +225,7 @@ def test_an_unconfirmed_launch_does_not_supersede_a_running_instance() -> None:
     """The launch was requested, never executed, and the process was started by another one of its host."""
     one = elsewhere()
     one.beat("doctor-1@b", FIRST, host="b")
-    one.hear("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
+    one.receive("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
     one.wait(0.1)
     asked = one.newest("worker-1@b")
     came = Generation(launch=77)
@@ -238,8 +238,8 @@ def test_an_unconfirmed_launch_does_not_supersede_a_running_instance() -> None:
 def test_no_launch_is_requested_from_an_exited_doctor() -> None:
     one = elsewhere()
     one.beat("doctor-1@b", FIRST, host="b")
-    one.hear("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
-    one.hear("worker-1@b", ExitReport("doctor-1@b", FIRST, Cause(-9)))
+    one.receive("doctor-1@b", ProcessList("b", [ObservedProcess("doctor-1@b", FIRST, 3, 4)]))
+    one.receive("worker-1@b", ExitReport("doctor-1@b", FIRST, Cause(-9)))
     before = len(only(one.acts, Send))
     one.wait(1.0)
     launches = [send for send in only(one.acts, Send)[before:] if isinstance(send.message, Launch)]
@@ -272,7 +272,7 @@ def test_a_heartbeat_after_a_wrong_exit_report_marks_it_alive() -> None:
     one.wait(1.0)
     instance = Generation(Epoch(1, "doctor-1"), 1)
     one.beat("worker-1@x", instance, host="x")
-    one.hear("doctor-9", ExitReport("worker-1@x", instance, Cause(None, "reported by mistake")))
+    one.receive("doctor-9", ExitReport("worker-1@x", instance, Cause(None, "reported by mistake")))
     one.beat("worker-1@x", instance, host="x")
     found = one.core.processes.find("worker-1@x", instance)
     assert found is not None

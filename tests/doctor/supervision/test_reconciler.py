@@ -43,7 +43,7 @@ def test_nothing_is_started_before_the_desired_state_is_known() -> None:
 def test_a_crashed_process_is_restarted_at_once_with_a_newer_generation() -> None:
     one = started()
     before = one.newest("worker-1")
-    (fork,) = only(one.die("worker-1"), StartProcess)
+    (fork,) = only(one.crash("worker-1"), StartProcess)
     assert fork.name == "worker-1"
     assert fork.generation > before
     assert fork.restarts == 1
@@ -53,7 +53,7 @@ def test_a_process_stopped_by_an_operator_stays_stopped() -> None:
     one = started()
     (signal,) = only(one.desire(DesiredEntry(hold_key("worker-1"), STOPPED, 1, "x")), Signal)
     assert (signal.name, signal.how) == ("worker-1", "term")
-    assert only(one.die("worker-1", 0), StartProcess) == []
+    assert only(one.crash("worker-1", 0), StartProcess) == []
     assert only(one.wait(30.0), StartProcess) == []
     assert [fork.name for fork in only(one.desire(DesiredEntry(hold_key("worker-1"), "", 2, "x")), StartProcess)] == [
         "worker-1"
@@ -70,7 +70,7 @@ def test_scaling_down_terminates_the_last_process() -> None:
     one = started()
     (signal,) = only(one.desire(DesiredEntry(count_key("worker"), "1", 2, "x")), Signal)
     assert signal.name == "worker-2"
-    one.die("worker-2", 0)
+    one.crash("worker-2", 0)
     assert only(one.wait(5.0), StartProcess) == []
 
 
@@ -79,11 +79,11 @@ def crash(one: DoctorHarness, times: int, code: int = -9) -> list[float]:
     pauses: list[float] = []
     for _ in range(times):
         one.beat("worker-1", one.newest("worker-1"))
-        one.die("worker-1", code)
-        died = one.time
+        one.crash("worker-1", code)
+        crashed = one.time
         while not one.alive("worker-1"):
             one.wait(0.1)
-        pauses.append(round(one.time - died, 1))
+        pauses.append(round(one.time - crashed, 1))
     return pauses
 
 
@@ -111,7 +111,7 @@ def test_the_last_worker_of_a_service_has_a_short_backoff() -> None:
     assert pauses[:5] == pytest.approx([0, 0, 0.5, 1, 2], abs=0.11)
     assert pauses[5:] == pytest.approx([MAX_LAST_WORKER_BACKOFF_S] * 7, abs=0.11)
     one.beat("worker-1", one.newest("worker-1"))
-    one.die("worker-1")
+    one.crash("worker-1")
     assert row(one, "worker-1").restart_in_s == MAX_LAST_WORKER_BACKOFF_S
 
 
@@ -120,10 +120,10 @@ def test_a_worker_in_backoff_is_started_when_it_becomes_the_last() -> None:
     crash(one, 7)
     one.beat("worker-2", one.newest("worker-2"))
     one.beat("worker-1", one.newest("worker-1"))
-    one.die("worker-1")
+    one.crash("worker-1")
     assert only(one.wait(MAX_LAST_WORKER_BACKOFF_S + 0.5), StartProcess) == []
     one.desire(DesiredEntry(hold_key("worker-2"), STOPPED, 1, "x"))
-    assert [fork.name for fork in only(one.die("worker-2", 0), StartProcess)] == ["worker-1"]
+    assert [fork.name for fork in only(one.crash("worker-2", 0), StartProcess)] == ["worker-1"]
 
 
 def test_the_last_gateway_has_the_full_backoff() -> None:
@@ -131,9 +131,9 @@ def test_the_last_gateway_has_the_full_backoff() -> None:
     one.wait(1.0)
     for _ in range(7):
         one.beat("gateway-1", one.newest("gateway-1"))
-        one.die("gateway-1")
+        one.crash("gateway-1")
         one.wait(8.1)
-    one.die("gateway-1")
+    one.crash("gateway-1")
     assert row(one, "gateway-1").restart_in_s == 16.0
 
 
@@ -143,11 +143,11 @@ def test_crashes_at_work_on_a_job_have_a_short_backoff() -> None:
     for _ in range(20):
         one.beat("worker-2", one.newest("worker-2"))
         one.beat("worker-1", one.newest("worker-1"), work=WORK)
-        one.die("worker-1")
-        died = one.time
+        one.crash("worker-1")
+        crashed = one.time
         while not one.alive("worker-1"):
             one.wait(0.1)
-        pauses.append(round(one.time - died, 1))
+        pauses.append(round(one.time - crashed, 1))
     assert pauses == pytest.approx([0, 0, 0.5] + [MAX_WORK_BACKOFF_S] * 17, abs=0.11)
     assert only(one.acts, RecordDesired) == []
     assert one.core.desired.state.held == {}
@@ -157,10 +157,10 @@ def test_crashes_at_work_do_not_count_as_crashes_at_the_start() -> None:
     one = started(2)
     for _ in range(10):
         one.beat("worker-1", one.newest("worker-1"), work=WORK)
-        one.die("worker-1")
+        one.crash("worker-1")
         one.wait(1.2)
     one.beat("worker-1", one.newest("worker-1"))
-    assert len(only(one.die("worker-1"), StartProcess)) == 1
+    assert len(only(one.crash("worker-1"), StartProcess)) == 1
 
 
 def test_kills_of_a_healthy_process_never_delay_its_restart() -> None:
@@ -169,7 +169,7 @@ def test_kills_of_a_healthy_process_never_delay_its_restart() -> None:
         for _ in range(6):
             one.beat("worker-1", one.newest("worker-1"))
             one.wait(1.0)
-        assert len(only(one.die("worker-1"), StartProcess)) == 1
+        assert len(only(one.crash("worker-1"), StartProcess)) == 1
     assert [note for note in only(one.acts, RecordEvent) if note.what == "backoff"] == []
 
 
@@ -178,9 +178,9 @@ def test_time_before_ready_does_not_reset_the_backoff() -> None:
     for _ in range(2):
         one.wait(10.0)
         one.beat("worker-1", one.newest("worker-1"), ready=False)
-        one.die("worker-1")
+        one.crash("worker-1")
     one.wait(10.0)
-    assert only(one.die("worker-1"), StartProcess) == []
+    assert only(one.crash("worker-1"), StartProcess) == []
 
 
 def test_a_healthy_run_resets_the_backoff() -> None:
@@ -189,7 +189,7 @@ def test_a_healthy_run_resets_the_backoff() -> None:
     for _ in range(6):
         one.beat("worker-1", one.newest("worker-1"))
         one.wait(1.0)
-    assert len(only(one.die("worker-1"), StartProcess)) == 1
+    assert len(only(one.crash("worker-1"), StartProcess)) == 1
     assert row(one, "worker-1").crashes == 1
 
 
@@ -197,7 +197,7 @@ def test_a_delayed_restart_is_shown_with_its_reason() -> None:
     one = started(2)
     crash(one, 6)
     one.beat("worker-1", one.newest("worker-1"))
-    one.die("worker-1")
+    one.crash("worker-1")
     shown = row(one, "worker-1")
     assert (shown.state, shown.crashes, shown.restart_in_s) == ("restarting", 7, 8.0)
     assert shown.reason == "it crashed 7 times, last: killed by SIGKILL"
@@ -210,7 +210,7 @@ def test_a_delayed_restart_is_shown_with_its_reason() -> None:
 def test_a_start_by_an_operator_resets_the_backoff() -> None:
     one = started(1)
     crash(one, 6)
-    assert only(one.die("worker-1"), StartProcess) == []
+    assert only(one.crash("worker-1"), StartProcess) == []
     assert [fork.name for fork in only(one.desire(DesiredEntry(hold_key("worker-1"), "", 1, "x")), StartProcess)] == [
         "worker-1"
     ]
@@ -222,7 +222,7 @@ def test_a_duplicate_start_does_not_reset_the_backoff_again() -> None:
     start = DesiredEntry(hold_key("worker-1"), "", 1, "x")
     one.desire(start)
     crash(one, 6)
-    one.die("worker-1")
+    one.crash("worker-1")
     assert only(one.desire(start), StartProcess) == []
     assert row(one, "worker-1").state == "restarting"
 
@@ -245,7 +245,7 @@ def test_a_late_cause_can_uncount_a_crash() -> None:
 
 def test_a_process_that_found_the_disk_full_is_restarted_after_a_delay() -> None:
     one = started(1)
-    assert only(one.die("worker-1", EXIT_FULL), StartProcess) == []
+    assert only(one.crash("worker-1", EXIT_FULL), StartProcess) == []
     assert len(only(one.wait(one.core.reconciler.timing.full + 0.2), StartProcess)) == 1
 
 
@@ -274,7 +274,7 @@ def test_a_stopped_process_is_killed_and_replaced() -> None:
         )
         one.wait(0.1)
     assert next(signal.how for signal in only(one.acts, Signal)) == "kill"
-    (fork,) = only(one.die("worker-1"), StartProcess)
+    (fork,) = only(one.crash("worker-1"), StartProcess)
     assert fork.generation > instance
     assert "stopped by a signal" in one.core.processes.history("worker-1").why
 
@@ -290,4 +290,4 @@ def test_stopping_the_service_terminates_all_and_starts_none() -> None:
     one = started()
     acts = one.desire(DesiredEntry(RUNNING, "no", 2, "x"))
     assert sorted(signal.name for signal in only(acts, Signal)) == ["worker-1", "worker-2"]
-    assert only(one.die("worker-1", 0), StartProcess) == []
+    assert only(one.crash("worker-1", 0), StartProcess) == []

@@ -109,7 +109,7 @@ def test_short_writes_are_continued(fabric: FilesFabric, tmp_path: Path, monkeyp
 
 
 class Failing:
-    """Writes so many bytes and then fails with the given error."""
+    """Writes a number of bytes and then fails with the given error."""
 
     def __init__(self, size: int, problem: BaseException) -> None:
         self._left = size

@@ -10,7 +10,7 @@ import pytest
 
 from cauce.errors import FabricError, FabricLost
 from cauce.fabric.address import Broker, parse
-from cauce.fabric.rabbitmq.capability_probe import sample_names, try_out
+from cauce.fabric.rabbitmq.capability_probe import probe_broker, sample_names
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.facts import Policy, Rights
 from cauce.fabric.rabbitmq.settings.policies import OF_QUEUES, cutting
@@ -41,7 +41,7 @@ def by(name: str, namespace: str) -> Broker:
 
 
 def test_a_good_broker_passes_all_probes_and_nothing_is_left(broker: Nodes, namespace: str) -> None:
-    found = try_out(parse(namespace))
+    found = probe_broker(parse(namespace))
     assert found.rights == Rights(True, True, True)
     assert found.kinds == {"stream": None, "quorum": None}
     assert [(tuning.product, tuning.frame_max, tuning.heartbeat_s) for tuning in found.servers.values() if tuning] == [
@@ -54,7 +54,7 @@ def test_a_good_broker_passes_all_probes_and_nothing_is_left(broker: Nodes, name
 def test_a_missing_permission_is_detected_and_named(namespace: str, user: Callable[..., str], missing: str) -> None:
     RabbitFabric(parse(namespace)).close()
     weak = by(user(**{missing: NOTHING}), namespace)
-    rights = try_out(weak).rights
+    rights = probe_broker(weak).rights
     assert {name: getattr(rights, name) for name in ("configure", "write", "read")} == {
         name: name != missing for name in ("configure", "write", "read")
     }
@@ -64,19 +64,19 @@ def test_a_missing_permission_is_detected_and_named(namespace: str, user: Callab
 
 def test_a_server_that_does_not_answer_is_reported_and_the_others_are_probed(namespace: str) -> None:
     broker = parse(namespace)
-    found = try_out(replace(broker, servers=(("127.0.0.1", 1), *broker.servers)))
+    found = probe_broker(replace(broker, servers=(("127.0.0.1", 1), *broker.servers)))
     assert found.servers["127.0.0.1:1"] is None
     assert found.rights.write
 
 
 def test_no_server_at_all_is_an_error() -> None:
     with pytest.raises(FabricLost, match="does not answer"):
-        try_out(Broker((("127.0.0.1", 1),)))
+        probe_broker(Broker((("127.0.0.1", 1),)))
 
 
 def test_a_wrong_password_is_an_error_at_once(namespace: str) -> None:
     with pytest.raises(FabricError, match="refuses user"):
-        try_out(replace(parse(namespace), password="wrong"))
+        probe_broker(replace(parse(namespace), password="wrong"))
 
 
 def test_sample_names_cover_each_kind() -> None:

@@ -146,12 +146,12 @@ def test_a_removal_of_a_crashed_process_is_completed_by_another(
     monkeypatch.setattr(rabbitmq_sweep, "SWEEP_AFTER_S", 0.1)
     monkeypatch.setattr(rabbitmq_sweep, "HOUSE_S", 0.0)
     fill(fabric, "t")
-    dead = rabbit()
-    incarnation = dead._open.session.registry_client.registry.jobs["t"].incarnation
-    dead._open.session.append_and_apply(
-        [Delete(incarnation) if how == "delete" else Trim(incarnation, ["home.a"])], dead._deadline()
+    crashed = rabbit()
+    incarnation = crashed._open.session.registry_client.registry.jobs["t"].incarnation
+    crashed._open.session.append_and_apply(
+        [Delete(incarnation) if how == "delete" else Trim(incarnation, ["home.a"])], crashed._deadline()
     )
-    dead.close()
+    crashed.close()
     other = rabbit()
     wait_until(lambda: other.jobs() is not None and not other._open.session.registry_client.registry.unswept)
     left = {name.rsplit(".", 1)[1] for name in queues_of(broker, namespace)}
@@ -162,10 +162,10 @@ def test_a_stream_registered_by_a_crashed_process_is_declared_by_the_next_writer
     fabric: RabbitFabric, rabbit: Open
 ) -> None:
     """The broker returns and confirms an unroutable message, which must not count as written."""
-    dead = rabbit()
-    incarnation = dead._open.session.registry_client.registry.jobs["j"].incarnation
-    dead._open.session.append_and_apply([LogGroups(incarnation, ["log"])], dead._deadline())
-    dead.close()
+    crashed = rabbit()
+    incarnation = crashed._open.session.registry_client.registry.jobs["j"].incarnation
+    crashed._open.session.append_and_apply([LogGroups(incarnation, ["log"])], crashed._deadline())
+    crashed.close()
     reader = rabbit()
     assert reader.read("j", Log("log"), START, 100).position == START
     fabric.append("j", Log("log"), data(0, 1))

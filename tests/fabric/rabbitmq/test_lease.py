@@ -36,9 +36,9 @@ def test_an_offer_of_a_crashed_process_is_taken_over(
     fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task_queue, "TAKE_OVER_AFTER_S", 0.2)
-    dead = rabbit()
-    dead._open.session.append_and_apply([Offer(incarnation(fabric), "q", ["a", "b"], "token")], dead._deadline())
-    dead.close()
+    crashed = rabbit()
+    crashed._open.session.append_and_apply([Offer(incarnation(fabric), "q", ["a", "b"], "token")], crashed._deadline())
+    crashed.close()
     assert [took(fabric).task for _ in range(2)] == ["a", "b"]
     fabric.enqueue("j", "q", ["a", "b"])
     assert fabric.acquire("j", "q") is None

@@ -17,7 +17,7 @@ from cauce.fabric.address import parse
 from cauce.fabric.contract import START
 from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import queues, task_queue
-from cauce.fabric.rabbitmq.capability_probe import try_out
+from cauce.fabric.rabbitmq.capability_probe import probe_broker
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.facts import Rights
 from cauce.lab.broker.nodes import Nodes
@@ -84,7 +84,7 @@ def test_an_alarm_that_passes_in_time_is_only_waited_for(stressed: Nodes) -> Non
 def test_the_capability_probe_detects_an_alarm(stressed: Nodes) -> None:
     broker = parse(in_own_namespace(stressed.address))
     with alarm(stressed):
-        found = try_out(broker)
+        found = probe_broker(broker)
     assert (found.blocked, found.rights) == ("low on memory", Rights(configure=True, write=None, read=True))
 
 

@@ -121,11 +121,11 @@ def test_garbage_of_trimmed_and_deleted_jobs() -> None:
 
 
 def test_pending_declarations_are_tracked() -> None:
-    begun: list[Fact] = [Create("j", "1", b""), LogGroups("1", ["s", "r"]), Offer("1", "q", ["t"], "x"), Delete("1")]
+    started: list[Fact] = [Create("j", "1", b""), LogGroups("1", ["s", "r"]), Offer("1", "q", ["t"], "x"), Delete("1")]
     for last in permutations([Made("1", ["s"]), Made("1", ["r"]), Offered("1", "x")]):
         for count in range(3):
-            assert after(*begun, *last[:count]).unswept["1"].under_way
-        assert not after(*begun, *last).unswept["1"].under_way
+            assert after(*started, *last[:count]).unswept["1"].under_way
+        assert not after(*started, *last).unswept["1"].under_way
 
 
 def test_a_deleted_job_accepts_no_streams_or_tasks() -> None:

@@ -83,6 +83,10 @@ def run_after(world: World, allowed: Path, change: str) -> JobStatus:
             other.write_bytes(HEADER + ROW.replace(b"T", b"U"))
             os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
             other.replace(file)
+        case "extended":
+            with file.open("ab") as longer:
+                longer.write(ROW)
+            os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         case "linked":
             file.rename(allowed / "moved.csv")
             file.symlink_to(allowed / "moved.csv")
@@ -98,7 +102,7 @@ def test_a_file_that_did_not_change_is_read(lone: World, allowed: Path) -> None:
     assert run_after(lone, allowed, "none").state == "done"
 
 
-@pytest.mark.parametrize("change", ["rewritten", "replaced", "pipe"])
+@pytest.mark.parametrize("change", ["rewritten", "replaced", "extended", "pipe"])
 def test_a_job_fails_if_its_file_was_changed_after_it_was_submitted(lone: World, allowed: Path, change: str) -> None:
     status = run_after(lone, allowed, change)
     assert status.state == "failed"

@@ -1,6 +1,6 @@
 """The processes of a deployment, started with the written arguments, form a working service.
 
-What a platform gives them is put in: folders, addresses of this machine, the key's file.
+The test provides what a platform would: folders, addresses of this machine, the key's file.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ class Machine:
     def running(self, process: Process) -> Iterator[subprocess.Popen[str]]:
         """Stops it cleanly; fails with its output if its exit code is not 0."""
         environment = {**os.environ, **dict.fromkeys(process.environment, self.fabric)}
-        said = self.folder / f"{process.name}.said"
-        with said.open("w") as log:
+        output = self.folder / f"{process.name}.said"
+        with output.open("w") as log:
             command = [sys.executable, "-P", "-m", "cauce", *self.arguments(process)]
             started = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             yield started
             started.send_signal(signal.SIGTERM)
-            assert started.wait(LONGEST_S) == 0, said.read_text()[-2000:]
+            assert started.wait(LONGEST_S) == 0, output.read_text()[-2000:]
         finally:
             started.kill()
             started.communicate()

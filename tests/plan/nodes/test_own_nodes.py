@@ -79,7 +79,7 @@ class LongestText(SameColumns, Mergeable):
         return frame.filter(length == length.max().over(self.by))
 
     def describe_merge(self) -> str:
-        return ", the shorter ones dropped as it comes"
+        return ", the shorter ones dropped on arrival"
 
     def describe(self) -> str:
         return f"longest {self.text} of each {self.by}"
@@ -136,7 +136,7 @@ def test_a_new_wide_operator_runs_in_a_job(data: Path) -> None:
 
 def test_a_new_operator_is_explained() -> None:
     assert "unpivot spring, autumn; partial total=sum(value) by name" in explain(unpivoted().plan())
-    assert "the shorter ones dropped as it comes" in explain(longest().plan())
+    assert "the shorter ones dropped on arrival" in explain(longest().plan())
 
 
 def test_a_new_operator_checks_its_own_types() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cauce.errors import CutWrongly
+from cauce.errors import WrongSplit
 from cauce.scan.csv.block import CsvBlock
 from cauce.scan.csv.cut import Header, begins_record, cut_ranges, cut_stream, read_header
 from cauce.scan.csv.gather import gather_text
@@ -71,7 +71,7 @@ def test_guessed_boundaries_are_the_same(tmp_path: Path) -> None:
     found = list(guess_ranges(str(tmp_path / "b.csv"), header, delimiter=",", part_bytes=10_000, quote="'"))
     assert found == wanted
     assert len(wanted) > 5
-    with pytest.raises(CutWrongly):
+    with pytest.raises(WrongSplit):
         list(guess_ranges(str(tmp_path / "b.csv"), header, delimiter=";", part_bytes=10_000, quote="'"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cauce.errors import CutWrongly
+from cauce.errors import WrongSplit
 from cauce.scan.cells.kinds import Integer, Text
 from cauce.scan.csv.cut import begins_record, cut_ranges, read_header
 from cauce.scan.csv.guess import LineCounts, guess_ranges
@@ -71,7 +71,7 @@ def test_a_file_without_anything_like_a_record_is_an_error(tmp_path: Path) -> No
     path = tmp_path / "notes.csv"
     path.write_text("id,text,more\n" + "1,2\n" * 5_000)
     header = read_header(path, ",")
-    with pytest.raises(CutWrongly, match="looks like its records"):
+    with pytest.raises(WrongSplit, match="looks like its records"):
         list(guess_ranges(str(path), header, delimiter=",", part_bytes=1_000))
 
 

@@ -15,7 +15,7 @@ from cauce.cli.lab.broker import nodes_in
 from cauce.errors import BrokerFailed, UsageError
 from cauce.fabric.address import parse
 from cauce.fabric.private_namespace import namespace_of
-from cauce.fabric.rabbitmq.capability_probe import sample_names, try_out
+from cauce.fabric.rabbitmq.capability_probe import probe_broker, sample_names
 from cauce.fabric.rabbitmq.settings.finding import NEEDS_AMQP, NEEDS_NODE, Finding
 from cauce.fabric.rabbitmq.settings.findings import findings
 from cauce.lab.broker.cluster_facts import Eval, read_cluster_facts
@@ -54,7 +54,7 @@ class Asked:
         if self.evaluate is not None:
             samples = [*sample_names(namespace), *sample_names(namespace_of(namespace, "run-sample"))]
             cluster = read_cluster_facts(self.evaluate, vhost, namespace, samples)
-        found = findings(try_out(broker) if broker is not None else None, cluster)
+        found = findings(probe_broker(broker) if broker is not None else None, cluster)
         counted = [each.verdict for each in found]
         return Checked(counted.count("wrong"), counted.count("not seen"), found)
 

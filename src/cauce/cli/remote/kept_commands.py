@@ -119,7 +119,7 @@ def sql_on_command(options: SqlOptions, text: str, connection: ConnectionOptions
 
 
 def _known(kept: KeptDataset | None) -> KeptDataset | None:
-    """The dataset, if this process can tell the columns of the answers from it."""
+    """The dataset, if it is enough to know the columns of the answers."""
     if kept is None or not kept.declared:
         return kept
     from cauce.datasets import load

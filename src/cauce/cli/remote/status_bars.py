@@ -44,10 +44,10 @@ class StatusBars:
         note = f"{held} parts already uploaded" if held else ""
         self._progress.update(self._sending[sent.table], completed=sent.bytes, note=note)
 
-    def look(self, status: Callable[[], JobStatus]) -> None:
+    def poll(self, status: Callable[[], JobStatus]) -> None:
         """Polls `status` in a background thread and shows the rows read, until the bars are closed."""
 
-        def looking() -> None:
+        def poll_status() -> None:
             while not self._over.wait(LOOK_S):
                 try:
                     self.show(status())
@@ -56,7 +56,7 @@ class StatusBars:
                     continue
 
         if self.drawn:
-            threading.Thread(target=looking, daemon=True).start()
+            threading.Thread(target=poll_status, daemon=True).start()
 
     def show(self, status: JobStatus) -> None:
         for name, bar in self._sending.items():

@@ -126,7 +126,7 @@ class Submit:
     def _send(self, bars: StatusBars) -> tuple[JobStatus | None, Job]:
         """Uploads. Returns the job, and its status if it ended during the upload."""
         job = self._service.job(self._submission.job)
-        bars.look(job.status)
+        bars.poll(job.status)
         progress = self._progress
 
         def sent(table: Sent) -> None:

@@ -10,13 +10,9 @@ class PauseAwareClock:
         self._stride_s = stride_s
         self._last: float | None = None
         self.now = 0.0
-        self.missed = 0.0
-        """Seconds excluded by the last `advance`."""
 
     def advance(self, time_s: float) -> float:
         elapsed = 0.0 if self._last is None else max(time_s - self._last, 0.0)
         self._last = time_s
-        counted = min(elapsed, self._stride_s)
-        self.now += counted
-        self.missed = elapsed - counted
+        self.now += min(elapsed, self._stride_s)
         return self.now

@@ -101,7 +101,7 @@ class Termination:
         self.since, self.why, self.requested = now, why, requested
 
     def expect(self, why: str, *, requested: bool) -> None:
-        """The leader on another host has begun it: sets the reason that explains the exit."""
+        """A leader on another host has requested it: sets the reason that explains the exit."""
         self.why, self.requested = why, requested
 
     def record_signal(self, signal: str, now: float) -> None:

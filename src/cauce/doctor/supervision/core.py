@@ -238,7 +238,7 @@ class Core:
             return []
         work = instance.heartbeat.work
         event = RecordEvent("recovered", instance.name, instance.generation, held=work, after_s=after_s)
-        return self._pending_exits.hold_back([event], now)
+        return self._pending_exits.defer_events([event], now)
 
     def _ack(self, name: str, newest: Generation) -> Ack:
         epoch = self.bully.epoch if self.bully.leader else Epoch()
@@ -322,7 +322,7 @@ class Core:
         return [
             *exits,
             *monitoring,
-            *self._pending_exits.hold_back(self.reconciler.reconcile(now, self.bully.epoch), now),
+            *self._pending_exits.defer_events(self.reconciler.reconcile(now, self.bully.epoch), now),
         ]
 
     def _shut_down(self, now: float) -> list[Action]:

@@ -50,9 +50,9 @@ class PendingExits:
         self._exits = [each for each in self._exits if each not in ready]
         actions = [action for each in ready for action in self._events(each)]
         held, self._held = self._held, []
-        return [*actions, *self.hold_back(held, now)]
+        return [*actions, *self.defer_events(held, now)]
 
-    def hold_back(self, actions: Iterable[Action], now: float) -> list[Action]:
+    def defer_events(self, actions: Iterable[Action], now: float) -> list[Action]:
         """The actions, without events that must wait for an earlier exit of the same process."""
         waiting = {each.instance.name for each in self._exits}
         given: list[Action] = []

@@ -34,7 +34,7 @@ def frame_of(each: Record) -> bytes:
 
 
 def frame_bytes(header: memoryview, where: str) -> int:
-    """The length of the frame with this header; 0 for a header of zeros, which is no frame."""
+    """The length of the frame with this header; 0 for a header of zeros, which is not a frame."""
     length, _, check = _HEADER.unpack(header)
     if crc32(header[: _SUMS.size]) != check:
         if header == _ZEROS:

@@ -24,7 +24,7 @@ _WRITE_S = 5.0
 """Timeout of a publisher confirm; a broker with a resource alarm sends none."""
 
 
-def try_out(broker: Broker) -> AmqpFacts:
+def probe_broker(broker: Broker) -> AmqpFacts:
     """Raises if no server answers or the login is refused."""
     links = {f"{host}:{port}": _link(broker, (host, port)) for host, port in broker.servers}
     try:
@@ -54,7 +54,7 @@ def _link(broker: Broker, server: tuple[str, int]) -> ConnectionThread:
 def _tuning(link: ConnectionThread) -> Tuning | None:
     deadline = monotonic() + CONNECT_S
     try:
-        link.wait_up(deadline)
+        link.wait_connected(deadline)
         return link.ask(lambda connection: connection.tuning, deadline)
     except FabricLost:
         return None

@@ -119,7 +119,7 @@ class LeaseQueue:
         return self._link.call(lambda connection: counts(connection, self.name), monotonic() + ANSWER_S)
 
     def get(self) -> RabbitLease | None:
-        """Acquires the next lease that is no duplicate. Unlike `count`, this costs the broker a write."""
+        """Acquires the next lease that is not a duplicate. Unlike `count`, this costs the broker a write."""
         while (lease := self._link.call(self._get, monotonic() + ANSWER_S)) is not None:
             if not self._is_known(lease):
                 self._held[lease.task] = lease

@@ -1,7 +1,7 @@
 """Appends to and reads of logs. An append returns only after all confirms or raises; a read never misses our own
 appends.
 
-An unroutable message means that its stream does not exist: not yet, or no longer. Only the registry can tell which, and
+An unroutable message means that its stream does not exist: not yet, or no longer. Only the registry knows which, and
 only then may records be dropped.
 """
 
@@ -21,7 +21,7 @@ from cauce.fabric.rabbitmq.streams.writer import Outgoing
 from cauce.fabric.records import Record
 
 _RETRY_S = 0.01
-ALIVE_S = 4.0
+FIRST_CONFIRM_S = 4.0
 """Time after which a new stream that confirms no message is replaced."""
 
 ByLog = dict[Log, list[Record]]
@@ -110,7 +110,9 @@ class Logs:
         """Publishes a marker to new streams. Returns those that do not confirm it, and those that do not exist."""
         writer = self._session.writer
         try:
-            returned = writer.publish([(name, writer.note()) for name in names], min(deadline, monotonic() + ALIVE_S))
+            returned = writer.publish(
+                [(name, writer.note()) for name in names], min(deadline, monotonic() + FIRST_CONFIRM_S)
+            )
         except FabricLost:
             self._check(deadline)
             if len(names) == 1:

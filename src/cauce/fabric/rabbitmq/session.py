@@ -93,7 +93,7 @@ class Session:
 
     def _open(self, deadline: float) -> None:
         for link in self._links:
-            link.wait_up(deadline)
+            link.wait_connected(deadline)
         self.queues.check(deadline)
         self.registry_client.open(deadline)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cauce.fabric.contract import Fabric
 from cauce.gateway.jobs.idleness import Idleness
-from cauce.gateway.jobs.read_model import Tell, Views
+from cauce.gateway.jobs.read_model import JobListener, Views
 from cauce.gateway.jobs.statuses import Statuses
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
 from cauce.gateway.limits import ServiceLimits
@@ -32,4 +32,4 @@ class JobContext:
     statuses: Statuses
     tombstones: TombstoneStore
     shared: SharedState
-    tell: Tell
+    notify: JobListener

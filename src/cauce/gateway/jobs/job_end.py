@@ -37,8 +37,8 @@ class JobEnds:
 
     def cancel(self, name: str, data: bytes, before: State) -> JobStatus:
         cause = f"{before}, then removed by its client" if before in ENDED else "cancelled by its client"
-        status = self._context.statuses.of_stone(self._delete(name, data, "cancelled", cause))
-        self._context.tell("cancelled", status)
+        status = self._context.statuses.of_tombstone(self._delete(name, data, "cancelled", cause))
+        self._context.notify("cancelled", status)
         return status
 
     def record_end(self, name: str) -> None:
@@ -52,11 +52,11 @@ class JobEnds:
         expired: list[str] = []
         problems: list[CauceError] = []
         self._tombstones.sweep(self._context.shared.idleness.now())
-        stones = self._tombstones.all(self._context.clock())
+        tombstones = self._tombstones.all(self._context.clock())
         for name in self._fabric.jobs():
             whose = owner_and_job(name)
             try:
-                if whose in stones:
+                if whose in tombstones:
                     # A gateway crashed before it could delete the job, or the job was created concurrently.
                     self._fabric.delete_job(name)
                 elif whose is not None and self._sweep_readable(name, *whose):
@@ -102,7 +102,7 @@ class JobEnds:
             )
         else:
             cause = f"no part was received for {self._context.limits.receiving_seconds:.0f} s"
-        self._context.tell("expired", self._context.statuses.of_stone(self._delete(name, data, "expired", cause)))
+        self._context.notify("expired", self._context.statuses.of_tombstone(self._delete(name, data, "expired", cause)))
         return True
 
     def _record_end(self, view: JobView) -> None:
@@ -117,13 +117,13 @@ class JobEnds:
             return
         self._views.refresh(view, consistent=True)
         self._trim(view)
-        self._context.tell(view.state, self._context.statuses.of_view(view))
+        self._context.notify(view.state, self._context.statuses.of_view(view))
 
     def fail(self, view: JobView, problem: CauceError) -> None:
         if self._append(view, Outcome("failed", str(problem), problem.code, self._context.clock())):
             self._views.refresh(view, consistent=True)
             self._trim(view)
-            self._context.tell(view.state, self._context.statuses.of_view(view))
+            self._context.notify(view.state, self._context.statuses.of_view(view))
 
     def _enqueue_again(self, view: JobView) -> None:
         """A job over a kept dataset needs no action of its client after its creation: if the gateway that created it
@@ -170,7 +170,7 @@ class JobEnds:
         owner, job = owner_and_job(name) or ("", name)
         manifest = read_manifest(name, data)
         request = asked(manifest)
-        stone = Tombstone(
+        tombstone = Tombstone(
             job,
             owner,
             manifest.dataset,
@@ -185,10 +185,10 @@ class JobEnds:
             request.sql,
         )
         try:
-            self._tombstones.add(stone)
+            self._tombstones.add(tombstone)
             self._fabric.delete_job(name)
         except FabricFull:
             self._fabric.delete_job(name)
-            self._tombstones.add_later(stone)
+            self._tombstones.add_later(tombstone)
         self._views.forget(name)
-        return self._tombstones.find(owner, job, self._context.clock()) or stone
+        return self._tombstones.find(owner, job, self._context.clock()) or tombstone

@@ -27,7 +27,7 @@ from cauce.gateway.jobs.job_end import JobEnds
 from cauce.gateway.jobs.planning import Asked, asked, check_same, plan_named
 from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_dataset
 from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
-from cauce.gateway.jobs.read_model import EndFound, JobView, Tell, Views
+from cauce.gateway.jobs.read_model import EndFound, JobListener, JobView, Views
 from cauce.gateway.jobs.result_cursor import list_cursor, read_list_cursor
 from cauce.gateway.jobs.results import Results
 from cauce.gateway.jobs.statuses import Figures, Statuses, figures_of, read_manifest, sentence
@@ -70,7 +70,7 @@ class Jobs:
         clock: Callable[[], float] = time.time,
         *,
         datasets: Registry | None = None,
-        tell: Tell | None = None,
+        notify: JobListener | None = None,
         end_found: EndFound | None = None,
         shared: SharedState | None = None,
     ) -> None:
@@ -79,11 +79,11 @@ class Jobs:
         self._clock = clock
         self._datasets = datasets or Registry()
         self._statuses = Statuses(limits)
-        self._tell = tell or (lambda event, status: None)
+        self._notify = notify or (lambda event, status: None)
         shared = shared or SharedState()
         self._tombstones = TombstoneStore(fabric, shared.tombstones)
         self._views = Views(fabric, self._datasets, self._tombstones, clock, end_found or _ignore)
-        context = JobContext(fabric, limits, clock, self._views, self._statuses, self._tombstones, shared, self._tell)
+        context = JobContext(fabric, limits, clock, self._views, self._statuses, self._tombstones, shared, self._notify)
         self._ends = JobEnds(context)
         self._results = Results(context)
         self._planned: dict[bytes, Manifest] = {}
@@ -104,8 +104,8 @@ class Jobs:
             if view is not None:
                 check_same(job, asked(view.manifest), wanted)
             return self._current(name, owner, job, data, consistent=True)
-        stone = self._tombstones.find_consistent(owner, job, self._clock())
-        return None if stone is None else self._ended_before(job, wanted, stone)
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock())
+        return None if tombstone is None else self._ended_before(job, wanted, tombstone)
 
     def create_planned(
         self, owner: str, job: str, planned: Manifest, verify: Callable[[], None] = lambda: None
@@ -117,9 +117,9 @@ class Jobs:
         standing = self._views.manifest(name, consistent=True)
         created = False
         if standing is None:
-            stone = self._tombstones.find_consistent(owner, job, self._clock())
-            if stone is not None:
-                return self._ended_before(job, asked(wanted), stone), False
+            tombstone = self._tombstones.find_consistent(owner, job, self._clock())
+            if tombstone is not None:
+                return self._ended_before(job, asked(wanted), tombstone), False
             self._check_limits(owner)
             ours = wanted.dump()
             standing = self._fabric.create_job(name, ours)
@@ -138,13 +138,13 @@ class Jobs:
         if view.state not in ENDED and view.plan_problem() is None:
             enqueue_tasks(self._fabric, name, view.topology)
         # Another gateway cancelled the job while we created it: the cancellation wins.
-        stone = self._tombstones.find_consistent(owner, job, self._clock()) if created else None
-        if stone is not None:
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock()) if created else None
+        if tombstone is not None:
             self._fabric.delete_job(name)
-            return self._statuses.of_stone(stone), False
+            return self._statuses.of_tombstone(tombstone), False
         status = self._statuses.of_view(view)
         if created:
-            self._tell("created", status)
+            self._notify("created", status)
         return status, created
 
     def _verify(self, name: str, verify: Callable[[], None]) -> None:
@@ -164,11 +164,19 @@ class Jobs:
                 self._planned.clear()
         return known
 
-    def _ended_before(self, job: str, wanted: Asked, stone: Tombstone) -> JobStatus:
+    def _ended_before(self, job: str, wanted: Asked, tombstone: Tombstone) -> JobStatus:
         check_same(
-            job, Asked(stone.dataset, [] if stone.sql else stone.queries, stone.parameters, stone.on, stone.sql), wanted
+            job,
+            Asked(
+                tombstone.dataset,
+                [] if tombstone.sql else tombstone.queries,
+                tombstone.parameters,
+                tombstone.on,
+                tombstone.sql,
+            ),
+            wanted,
         )
-        return self._statuses.of_stone(stone)
+        return self._statuses.of_tombstone(tombstone)
 
     def _check_limits(self, owner: str) -> None:
         limits = self._limits
@@ -213,7 +221,7 @@ class Jobs:
         name = job_name(owner, job)
         data = self._views.manifest(name, consistent=consistent)
         if data is None:
-            return self._statuses.of_stone(self._views.stone(owner, job))
+            return self._statuses.of_tombstone(self._views.tombstone(owner, job))
         return self._current(name, owner, job, data, consistent=consistent)
 
     def list(self, owner: str) -> JobStatuses:
@@ -229,11 +237,11 @@ class Jobs:
         return JobsBody([self._shown(owner, each) for each in page], rest)
 
     def _listed(self, owner: str) -> ListedJobs:
-        stones = self._tombstones.all(self._clock())
-        found = [_Listed(stone.created, job, stone) for (whose, job), stone in stones.items() if whose == owner]
+        tombstones = self._tombstones.all(self._clock())
+        found = [_Listed(each.created, job, each) for (whose, job), each in tombstones.items() if whose == owner]
         for name in self._fabric.jobs():
             whose, job = owner_and_job(name) or ("", "")
-            if whose == owner and (owner, job) not in stones:
+            if whose == owner and (owner, job) not in tombstones:
                 found += self._listed_job(name, job)
         return sorted(found, key=lambda each: (each.created, each.job))
 
@@ -249,7 +257,7 @@ class Jobs:
     def _shown(self, owner: str, listed: _Listed) -> JobStatus:
         """An unreadable job is shown as damaged and does not hide the others."""
         if isinstance(listed.known, Tombstone):
-            return self._statuses.of_stone(listed.known)
+            return self._statuses.of_tombstone(listed.known)
         if isinstance(listed.known, FabricError):
             return self._statuses.of_damaged(owner, listed.job, listed.known)
         try:
@@ -356,7 +364,7 @@ class Jobs:
         name = job_name(owner, job)
         data = self._views.manifest(name, consistent=True)
         if data is None:
-            return self._statuses.of_stone(self._views.stone(owner, job))
+            return self._statuses.of_tombstone(self._views.tombstone(owner, job))
         before = self._current(name, owner, job, data, consistent=True).state
         return self._ends.cancel(name, data, before)
 

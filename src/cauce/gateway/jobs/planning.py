@@ -62,7 +62,7 @@ def plan_named(request: JobRequest, datasets: Registry, limits: ServiceLimits) -
     with usable(request.dataset):
         dataset = datasets.load(request.dataset)
     try:
-        parameters = dataset.settle(request.parameters)
+        parameters = dataset.parameter_values(request.parameters)
         dataset.choose(request.queries)
     except CauceError as problem:
         raise BadRequest(reason(problem)) from problem
@@ -82,7 +82,7 @@ def plan_sql(request: SqlRequest, source: SqlSource, datasets: Registry, limits:
             declared = datasets.load(source.declared)
     try:
         dataset = dataset_of(source, request.parameters, declared=declared)
-        parameters = dataset.settle(request.parameters)
+        parameters = dataset.parameter_values(request.parameters)
         plan = dataset.plan(None, parameters, limits.partitions)
     except SqlError:
         raise
@@ -104,7 +104,7 @@ def usable(dataset: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a client asked for when it created a job: the same id with other values is an error. `sql` is a digest of
+    """The request that created a job: the same id with other values is an error. `sql` is a digest of
     the statements, which determine the queries."""
 
     dataset: str

@@ -36,11 +36,11 @@ from cauce.job.manifest import Manifest, load_manifest
 from cauce.job.outcome import Outcome, Outcomes
 from cauce.job.receipts import FixedReceipts, Receipts
 from cauce.job.topology import JOB_LOG, Topology
-from cauce.runner.local_client import waits_for
+from cauce.runner.local_client import missing_input
 from cauce.scan.tables import TableSpec
 from cauce.worker.stats import STATS_LOG
 
-Tell = Callable[[str, JobStatus], None]
+JobListener = Callable[[str, JobStatus], None]
 """Listener for job events: created, completed (all tables), done, failed, cancelled, expired. Called by the gateway
 that appended the record of the event."""
 
@@ -249,8 +249,8 @@ class JobView:
         own = (*self.reports.values(), *self.answers.values())
         return [JOB_LOG, STATS_LOG, *self._receipt_logs, *(each.log for each in own)]
 
-    def waits_for(self) -> str:
-        return waits_for(self.topology, self.names)
+    def missing_input(self) -> str:
+        return missing_input(self.topology, self.names)
 
     def _sides_of(self, table: str) -> frozenset[str]:
         if table not in self._sides:
@@ -284,8 +284,8 @@ class Views:
         name = job_name(owner, job)
         data = self.manifest(name, consistent=consistent)
         if data is None:
-            stone = self.stone(owner, job)
-            raise JobOver(f"job {job} is {stone.state}: {stone.cause}; its data was deleted")
+            tombstone = self.tombstone(owner, job)
+            raise JobOver(f"job {job} is {tombstone.state}: {tombstone.cause}; its data was deleted")
         view = self.view(name, data)
         if view is None:
             problem = manifest_problem(job, data)
@@ -313,11 +313,11 @@ class Views:
             data = self._fabric.manifest(name)
         return data
 
-    def stone(self, owner: str, job: str) -> Tombstone:
-        stone = self._tombstones.find_consistent(owner, job, self._clock())
-        if stone is None:
+    def tombstone(self, owner: str, job: str) -> Tombstone:
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock())
+        if tombstone is None:
             raise NoSuchJob(f"there is no job {job}; create it first, or look at the list of jobs")
-        return stone
+        return tombstone
 
     def view(self, name: str, data: bytes) -> JobView | None:
         """The read model of the job with this manifest; None if the manifest cannot be read."""

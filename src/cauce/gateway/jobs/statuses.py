@@ -59,22 +59,22 @@ class Statuses:
             version=0 if manifest.on is None else manifest.on.version,
         )
 
-    def of_stone(self, stone: Tombstone) -> JobStatus:
+    def of_tombstone(self, tombstone: Tombstone) -> JobStatus:
         return JobStatus(
-            stone.job,
-            stone.owner,
-            stone.dataset,
-            stone.queries,
-            stone.state,
-            without_folders(stone.cause),
-            stone.code,
-            stone.created,
-            stone.ended,
+            tombstone.job,
+            tombstone.owner,
+            tombstone.dataset,
+            tombstone.queries,
+            tombstone.state,
+            without_folders(tombstone.cause),
+            tombstone.code,
+            tombstone.created,
+            tombstone.ended,
             {},
             {},
-            stone.ended + DAY_S,
-            stone.parameters,
-            on=stone.on,
+            tombstone.ended + DAY_S,
+            tombstone.parameters,
+            on=tombstone.on,
         )
 
     def _unplanned(self, status: JobStatus, problem: CauceError) -> JobStatus:

@@ -66,7 +66,7 @@ class _Bucket:
 
     def __init__(self, bucket_id: BucketId) -> None:
         self.name = _name(bucket_id)
-        self.stones: dict[Key, Tombstone] = {}
+        self.tombstones: dict[Key, Tombstone] = {}
         self.count_of: Counter[str] = Counter()
         """Tombstones by owner."""
         self._reader = LogReader(_LOG)
@@ -79,11 +79,11 @@ class _Bucket:
             self._add(msgspec.json.decode(each.body, type=Tombstone))
         self._barrier_passed = True
 
-    def _add(self, stone: Tombstone) -> None:
-        known = self.stones.get((stone.owner, stone.job))
-        self.count_of[stone.owner] += known is None
-        if known is None or stone.ended < known.ended:
-            self.stones[stone.owner, stone.job] = stone
+    def _add(self, tombstone: Tombstone) -> None:
+        known = self.tombstones.get((tombstone.owner, tombstone.job))
+        self.count_of[tombstone.owner] += known is None
+        if known is None or tombstone.ended < known.ended:
+            self.tombstones[tombstone.owner, tombstone.job] = tombstone
 
 
 class TombstoneStore:
@@ -94,30 +94,30 @@ class TombstoneStore:
         self._pending = {} if pending is None else pending
         self._buckets: dict[BucketId, _Bucket] = {}
 
-    def add(self, stone: Tombstone) -> None:
-        bucket_id = self._bucket_for(stone)
-        entry = record(Kind.DATA, CLIENT, 0, msgspec.json.encode(stone))
+    def add(self, tombstone: Tombstone) -> None:
+        bucket_id = self._bucket_for(tombstone)
+        entry = record(Kind.DATA, CLIENT, 0, msgspec.json.encode(tombstone))
         append_to_service_log(self._fabric, _name(bucket_id), _LOG, [entry])
 
-    def _bucket_for(self, stone: Tombstone) -> BucketId:
+    def _bucket_for(self, tombstone: Tombstone) -> BucketId:
         """The newest bucket of its day; a new one if that is full."""
-        day = _day_of(stone.ended)
+        day = _day_of(tombstone.ended)
         shared = self._kept(day, beyond=False)
-        used = sum(self._bucket(each).count_of[stone.owner] for each in shared)
+        used = sum(self._bucket(each).count_of[tombstone.owner] for each in shared)
         bucket_id = shared[-1] if used < SHARE else self._kept(day, beyond=True)[-1]
-        return bucket_id._replace(number=bucket_id.number + (len(self._bucket(bucket_id).stones) >= MOST))
+        return bucket_id._replace(number=bucket_id.number + (len(self._bucket(bucket_id).tombstones) >= MOST))
 
-    def add_later(self, stone: Tombstone) -> None:
+    def add_later(self, tombstone: Tombstone) -> None:
         """For a job that was deleted first because the fabric had no space: its tombstone is appended when there is."""
-        self._pending[stone.owner, stone.job] = stone
+        self._pending[tombstone.owner, tombstone.job] = tombstone
         self.append_pending()
 
     def append_pending(self) -> None:
-        for key, stone in list(self._pending.items()):
+        for key, tombstone in list(self._pending.items()):
             # Another gateway does not know of the end, and may have created the job again.
             if self._fabric.manifest(job_name(*key)) is None:
                 try:
-                    self.add(stone)
+                    self.add(tombstone)
                 except FabricFull:
                     return
             self._pending.pop(key, None)
@@ -127,9 +127,9 @@ class TombstoneStore:
         found = dict(self._pending)
         self._buckets = {bucket_id: self._bucket(bucket_id) for bucket_id in self._bucket_ids(now)}
         for bucket in self._buckets.values():
-            for key, stone in bucket.stones.items():
-                if now - stone.ended < DAY_S:
-                    found.setdefault(key, stone)
+            for key, tombstone in bucket.tombstones.items():
+                if now - tombstone.ended < DAY_S:
+                    found.setdefault(key, tombstone)
         return found
 
     def find(self, owner: str, job: str, now: float) -> Tombstone | None:

@@ -201,7 +201,9 @@ class Uploads:
             yield self._views.open(owner, job)
         except JobGone as problem:
             self._views.open(owner, job)
-            raise Unavailable(f"job {job} was deleted and created again: send this again", retry_after=1) from problem
+            raise Unavailable(
+                f"job {job} was deleted and created again: repeat the request", retry_after=1
+            ) from problem
 
     def _target(self, view: JobView, table: str, receipts: Receipts) -> PartTarget:
         spec, topology = view.spec(table), view.topology
@@ -271,7 +273,7 @@ class Uploads:
                 self._views.open(owner, job)
                 raise Unavailable(f"the completion of table {table} was not stored: complete it again", retry_after=1)
             if not view.open_tables:
-                self._context.tell("completed", self._context.statuses.of_view(view))
+                self._context.notify("completed", self._context.statuses.of_view(view))
             return True
 
     def _check_count(self, receipts: Receipts, table: str, parts: int) -> None:

@@ -103,7 +103,7 @@ def _asked_sql(request: SqlRequest) -> Asked:
     from cauce.sql_frontend.dataset import NAME, SqlDataset
 
     try:
-        parameters = SqlDataset(NAME, (), texts=(request.sql,)).settle(request.parameters)
+        parameters = SqlDataset(NAME, (), texts=(request.sql,)).parameter_values(request.parameters)
     except SqlError:
         raise
     except CauceError as problem:

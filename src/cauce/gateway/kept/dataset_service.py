@@ -97,7 +97,7 @@ class KeptDatasets:
             created = self._fabric.create_job(store, ours) == ours
             view = self._views.get(store)
         if view is None:
-            raise Unavailable(f"dataset {name} was dropped meanwhile: send this again", retry_after=1)
+            raise Unavailable(f"dataset {name} was dropped meanwhile: repeat the request", retry_after=1)
         view.refresh(self._fabric)
         if view.removal is not None:
             raise self._being_removed(view)

@@ -84,7 +84,7 @@ class KeptView:
         return sum(completions) - len(completions) + 1 if all(completions) else 0
 
     def version_of(self, tables: list[str]) -> KeptVersion:
-        """What a job over these tables reads. Raises if one of them is not complete."""
+        """The version of these tables that a new job reads. Raises if one of them is not complete."""
         missing = [self.manifest.tables[table].name for table in tables if self.receipts[table].complete is None]
         if missing:
             raise DatasetNotReady(

@@ -10,8 +10,8 @@ from cauce.fabric.rabbitmq.settings.required import (
     NET_SETUP_S,
     NET_TICK_INTENSITY,
     NET_TICK_S,
-    PATIENT_DISCOVERY,
     RELIED_ON,
+    SHORT_PEER_DISCOVERY,
     WITHOUT_PARTITION_HANDLING,
 )
 from cauce.lab.broker.layout import Layout, Node, Place
@@ -45,7 +45,7 @@ def settings(version: tuple[int, ...], layout: Layout, node: Node) -> str:
 
 def _clustering(version: tuple[int, ...], layout: Layout) -> list[str]:
     lines = listed_peers(peer.full_name for peer in layout.nodes)
-    if version < PATIENT_DISCOVERY:
+    if version < SHORT_PEER_DISCOVERY:
         lines += ["cluster_formation.discovery_retry_limit = 1", "cluster_formation.discovery_retry_interval = 100"]
     return lines + partition_handling(version)
 

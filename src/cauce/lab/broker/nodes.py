@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cauce.errors import BrokerFailed, FabricError, UsageError
 from cauce.fabric.address import parse
-from cauce.fabric.rabbitmq.capability_probe import try_out
+from cauce.fabric.rabbitmq.capability_probe import probe_broker
 from cauce.lab.broker.configuration import control_environment
 from cauce.lab.broker.control import CONTROL, PATIENCE_S, run_control
 from cauce.lab.broker.launch import greeted, launch_epmd, launch_node, wait_ready
@@ -45,10 +45,6 @@ class Nodes:
             if node.name == name:
                 return node
         raise UsageError(f"node {name} does not exist in {self.place.folder}; expected one of {', '.join(self.names)}")
-
-    def address_of(self, name: str) -> str:
-        """The address of one node alone."""
-        return self.layout.address(self.node(name))
 
     def pid(self, name: str) -> int | None:
         """The process of a node, if it runs."""
@@ -137,7 +133,7 @@ class Nodes:
         """Declares a stream and deletes it: a node that is killed right after the very first one of its cluster may
         lose its member of the stream coordinator for good."""
         with suppress(FabricError):
-            try_out(parse(self.address))
+            probe_broker(parse(self.address))
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         pid = self.pid(name)

@@ -347,7 +347,7 @@ def _play(
             return {}, f"{type(problem).__name__}: {problem}", turn
         if isinstance(collector.body, Collect) and collector.body.complete:
             return answers.text(), _leftovers(store, topology, worker_processes, rng, chances, log), turn
-    waiting = collector.body.waits_for() if isinstance(collector.body, Collect) else "the reader"
+    waiting = collector.body.missing_input() if isinstance(collector.body, Collect) else "the reader"
     return {}, f"hangs after {MOST_TURNS} turns: {waiting}", MOST_TURNS
 
 

@@ -50,7 +50,7 @@ class Process:
     hung: bool = False
     healthy_from: float = 0.0
     """From when on no doctor has a reason to consider it failed."""
-    born: float = 0.0
+    started_at: float = 0.0
     code: int | None = None
     inbox: deque[tuple[str, Generation, str, Message]] = field(default_factory=deque)
     ends: list[tuple[str, Generation, int]] = field(default_factory=list)

@@ -94,7 +94,7 @@ class SimulatedCluster:
         number = self._count
         address = name if role_of(name) == "doctor" else f"#{number}"
         who = ProcessIdentity(name, host, generation, number, number, restarts)
-        process = Process(number, who, address, self.rng.uniform(0, 1000), parent, born=self.now)
+        process = Process(number, who, address, self.rng.uniform(0, 1000), parent, started_at=self.now)
         self.processes.append(process)
         self._bound[address] = process
         if role_of(name) == "doctor":
@@ -231,7 +231,7 @@ class SimulatedCluster:
         host = process.who.host
         core = process.core
 
-        def born() -> None:
+        def start() -> None:
             before = self._count
             self.begin(fork.name, fork.generation, fork.restarts, process.number, host)
             made = self.processes[-1] if self._count > before else None
@@ -244,7 +244,7 @@ class SimulatedCluster:
             else:
                 self._do(process, core.exited(self._time(process), fork.name, fork.generation, Cause(75)))
 
-        self.later(self.rng.uniform(*FORK_S), born)
+        self.later(self.rng.uniform(*FORK_S), start)
 
     def on_fork(self, process: Process, fork: StartProcess) -> None:
         """For checks."""

@@ -72,7 +72,7 @@ def _planned(dataset_name: str, queries: tuple[str, ...]) -> Manifest:
     dataset = simulated_dataset(dataset_name)
     plan = dataset.plan(queries, None, PARTITIONS, isolate=False)
     outline = Topology(plan, LIMITS.lanes).outline()
-    parameters = dataset.settle({})
+    parameters = dataset.parameter_values({})
     return Manifest(
         "", dataset.name, queries, parameters, PARTITIONS, LIMITS.lanes, plan.digest, LIMITS.lanes,
         source=dataset.version, outline=outline, sql=sql_of(dataset_name),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cauce.errors import UsageError
-from cauce.fabric.rabbitmq.settings.required import NET_TICK_S, PATIENT_DISCOVERY
+from cauce.fabric.rabbitmq.settings.required import NET_TICK_S, SHORT_PEER_DISCOVERY
 from cauce.lab.deploy.sizes import GI, MI, quantity
 
 BROKERS = 3
@@ -58,8 +58,8 @@ class Plan:
             raise UsageError(
                 f"--port {self.port} is too high for {self.gateways} gateways: each uses the next port, up to 65535"
             )
-        if self.broker_version < PATIENT_DISCOVERY:
-            oldest = ".".join(map(str, PATIENT_DISCOVERY))
+        if self.broker_version < SHORT_PEER_DISCOVERY:
+            oldest = ".".join(map(str, SHORT_PEER_DISCOVERY))
             raise UsageError(f"--broker-image {self.broker_image} is too old: {oldest} is the oldest supported version")
 
     @property

@@ -17,14 +17,14 @@ _NEEDS_QUOTES = re.compile(r'[",\n\r]')
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a dataset: its files, each with a function that makes its bytes, header included, block by block."""
+    """A table of a dataset: its files, each with a function that yields its bytes, header included, in blocks."""
 
     name: str
     files: tuple[tuple[str, Callable[[], Iterator[bytes]]], ...]
 
 
 def cell(text: str, last: str = ",") -> bytes:
-    """A cell as Python's csv writes it with minimal quoting, with what follows it."""
+    """A cell as Python's csv writes it with minimal quoting, followed by its separator."""
     if _NEEDS_QUOTES.search(text):
         text = '"' + text.replace('"', '""') + '"'
     return (text + last).encode()
@@ -46,7 +46,7 @@ def digits(width: int, last: str = "") -> npt.NDArray[np.bytes_]:
 
 
 def join_columns(*columns: Sequence[bytes]) -> bytes:
-    """Rows out of columns whose cells already carry their separators."""
+    """Joins columns, whose cells end with their separators, into rows."""
     return b"".join(chain.from_iterable(zip(*columns, strict=True)))
 
 
@@ -55,9 +55,9 @@ def choose(texts: Sequence[bytes], indexes: npt.NDArray[np.int64]) -> list[bytes
 
 
 def packed(columns: Sequence[npt.NDArray[np.bytes_] | bytes], count: int) -> bytes:
-    """Rows out of columns of fixed width.
+    """Joins columns of fixed width into rows.
 
-    Texts shorter than their column are padded with NUL, which no cell holds: without the NULs, rows are left.
+    Texts shorter than their column are padded with NUL, which no cell contains; all NULs are removed at the end.
     """
     widths = [len(c) if isinstance(c, bytes) else c.dtype.itemsize for c in columns]
     record = np.empty(count, dtype=[(f"f{i}", f"S{width}") for i, width in enumerate(widths)])

@@ -97,7 +97,7 @@ class Aggregate:
 
     @property
     def needs(self) -> tuple[str, str]:
-        """What it accepts, for error messages, and what to write."""
+        """The accepted types and an example, for error messages."""
         return "numbers", "declare the column as Integer() or Decimal(), or cast it"
 
     def __str__(self) -> str:

@@ -35,28 +35,23 @@ class Max(OfColumn):
         return [pl.col(name).max()]
 
 
+class _OfBooleans(OfColumn):
+    def accepts(self, dtype: pl.DataType) -> bool:
+        return dtype in (pl.Boolean, UNKNOWN)
+
+    @property
+    def needs(self) -> tuple[str, str]:
+        return _BOOLEANS
+
+
 @dataclass(frozen=True)
-class All(Min):
+class All(_OfBooleans, Min):
     """Whether all non-null values are true; null if there are none."""
 
-    def accepts(self, dtype: pl.DataType) -> bool:
-        return dtype in (pl.Boolean, UNKNOWN)
-
-    @property
-    def needs(self) -> tuple[str, str]:
-        return _BOOLEANS
-
 
 @dataclass(frozen=True)
-class Any(Max):
+class Any(_OfBooleans, Max):
     """Whether some value is true; null if there are no non-null values."""
-
-    def accepts(self, dtype: pl.DataType) -> bool:
-        return dtype in (pl.Boolean, UNKNOWN)
-
-    @property
-    def needs(self) -> tuple[str, str]:
-        return _BOOLEANS
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Aggregates over frames: of whole partitions as a group-by, of other frames by moving along the rows.
+"""Aggregates over frames: whole partitions as a group-by, other frames as a sliding window.
 
-Sums are exact: a value that leaves the frame is subtracted from an exact sum. Aggregates that cannot be moved are
-computed of every frame anew.
+Sums are exact: a value that leaves the frame is subtracted from an exact sum. Aggregates without
+subtraction are recomputed for every frame.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Lag(_OfColumn):
         return found.set(pl.Series(~inside), pl.Series([self.default], dtype=found.dtype, strict=False).item())
 
     def _filled(self, window: WindowRows) -> Rows:
-        """The rows as far away as `offset`, of those that have a value."""
+        """For each row, the row at distance `offset` when rows with null are skipped."""
         filled = _Filled.of(window.rows[self.column])
         rows = np.arange(window.rows.height, dtype=np.int64)
         number = filled.before[rows] - self.offset if self.offset > 0 else filled.before[rows + 1] - 1 - self.offset
@@ -184,7 +184,7 @@ class NthValue(_OfColumn):
 
 @dataclass(frozen=True)
 class _Filled:
-    """The rows that have a value: `before` counts those before each row, and before the end."""
+    """The rows with a value. `before[i]` is the number of them before row i; its last entry is their total."""
 
     rows: Rows
     before: Rows
@@ -196,7 +196,7 @@ class _Filled:
         return cls(np.flatnonzero(present).astype(np.int64), before)
 
     def row(self, numbers: Rows) -> Rows:
-        """The rows with these numbers; one before the first or after the last row if there is none."""
+        """The rows with these numbers among those with a value; -1 or a number past the end if out of range."""
         ends = np.concatenate([[-1], self.rows, [len(self.before)]]).astype(np.int64)
         return ends[np.clip(numbers + 1, 0, len(ends) - 1)]
 

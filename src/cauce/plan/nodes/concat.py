@@ -90,4 +90,4 @@ class Concat(Node):
             yield from (Late(other.cast(schema)) for other in others)
 
     def describe(self) -> str:
-        return f"and below it ({self.second.pipeline})"
+        return f"concatenated with ({self.second.pipeline})"

@@ -146,7 +146,7 @@ class Final(Grouping, Mergeable):
         return merge(frame, self.keys, self.aggregates)
 
     def describe_merge(self) -> str:
-        return ", merged as it comes"
+        return ", merged on arrival"
 
     def describe(self) -> str:
         return f"final {self._describe_groups()}"

@@ -20,7 +20,7 @@ from cauce.scan.tables import TableSpec
 @dataclass(frozen=True, eq=False)
 class Scan(Node):
     """Rows of a table, without those that have an unparsable cell in a `used` column (None: not pruned yet).
-    `position` says whether a later step needs the rows' input positions."""
+    `position`: whether a later step needs the rows' input positions."""
 
     table: TableSpec
     used: frozenset[str] | None = None

@@ -14,10 +14,26 @@ from cauce.plan.schema import Schema, expression_types, roots
 
 
 @dataclass(frozen=True, eq=False)
-class WithColumns(Unary, Narrow):
-    """Adds columns, or replaces those of the same name."""
+class _Expressions(Unary, Narrow):
+    """Evaluates expressions on each row."""
 
     expressions: Exprs
+
+    @property
+    def reads_parts(self) -> bool:
+        return self.child.reads_parts
+
+    @property
+    def is_one_row(self) -> bool:
+        return self.child.is_one_row
+
+    def place(self, planner: Planner) -> PlacedNode:
+        return self.place_with_input(planner)
+
+
+@dataclass(frozen=True, eq=False)
+class WithColumns(_Expressions):
+    """Adds columns, or replaces those of the same name."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -31,14 +47,6 @@ class WithColumns(Unary, Narrow):
     def has_position(self) -> bool:
         return self.child.has_position
 
-    @property
-    def reads_parts(self) -> bool:
-        return self.child.reads_parts
-
-    @property
-    def is_one_row(self) -> bool:
-        return self.child.is_one_row
-
     def keeps(self, keys: tuple[str, ...]) -> bool:
         return not set(keys) & set(_output_names(self.expressions))
 
@@ -48,9 +56,6 @@ class WithColumns(Unary, Narrow):
             return self.child.prune(wanted)
         return replace(self, child=self.child.prune((wanted - {*_output_names(kept)}) | roots(kept)), expressions=kept)
 
-    def place(self, planner: Planner) -> PlacedNode:
-        return self.place_with_input(planner)
-
     def apply(self, evaluation: Evaluation, rows: Late) -> Late:
         return rows.with_columns(self.expressions)
 
@@ -59,10 +64,9 @@ class WithColumns(Unary, Narrow):
 
 
 @dataclass(frozen=True, eq=False)
-class Select(Unary, Narrow):
+class Select(_Expressions):
     """Only the named columns and expressions."""
 
-    expressions: Exprs
     keep_position: bool = False
 
     @property
@@ -77,14 +81,6 @@ class Select(Unary, Narrow):
     def has_position(self) -> bool:
         return self.keep_position
 
-    @property
-    def reads_parts(self) -> bool:
-        return self.child.reads_parts
-
-    @property
-    def is_one_row(self) -> bool:
-        return self.child.is_one_row
-
     def keeps(self, keys: tuple[str, ...]) -> bool:
         return set(keys) <= {each.meta.output_name() for each in self.expressions if each.meta.is_column()}
 
@@ -92,9 +88,6 @@ class Select(Unary, Narrow):
         position = wanted & {POSITION}
         child = self.child.prune(roots(self.expressions) | position)
         return replace(self, child=child, keep_position=bool(position))
-
-    def place(self, planner: Planner) -> PlacedNode:
-        return self.place_with_input(planner)
 
     def apply(self, evaluation: Evaluation, rows: Late) -> Late:
         return select(rows, self.expressions, self.keep_position)

@@ -16,7 +16,7 @@ from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
 
 @dataclass(frozen=True, eq=False)
 class TopK(SameColumns, Mergeable, Merging):
-    """Cuts before and after the rows move."""
+    """The first k rows, selected before and again after the shuffle."""
 
     k: int
     by: tuple[SortKey, ...]
@@ -63,14 +63,14 @@ class TopK(SameColumns, Mergeable, Merging):
 
     @property
     def may_shrink(self) -> bool:
-        # A better row drops all that tie.
+        # A better row may drop several rows that tie.
         return self.ties == "all"
 
     def condense(self, frame: pl.DataFrame) -> pl.DataFrame:
         return top_k(frame, self.k, self.by, self.per, self.ties, nulls=self.nulls)
 
     def describe_merge(self) -> str:
-        return f", cut to the first {self.k} as it comes"
+        return f", reduced to the first {self.k} on arrival"
 
     def describe(self) -> str:
         each = f" of each {', '.join(self.per)}" if self.per else ""

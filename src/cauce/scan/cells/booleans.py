@@ -11,22 +11,17 @@ import pyarrow as pa
 
 from cauce.scan.arrow import arrow_series
 from cauce.scan.cells.cell_kernel import (
-    AHEAD,
-    BAD,
-    BYTES,
-    LENGTHS,
-    NULL,
     PARSED,
-    STARTS,
     STATES,
     Bytes,
     Lengths,
     Starts,
     States,
+    cell_kernel,
+    is_empty,
+    parse_cells,
 )
-from cauce.scan.native import VOID, kernel
 from cauce.scan.native.kernel import inline_piece
-from cauce.scan.native.simd import prefetch
 
 WORDS = {"true": True, "false": False, "t": True, "f": False, "yes": True, "no": False, "y": True, "n": False}
 WORDS |= {"1": True, "0": False}
@@ -51,16 +46,12 @@ def _is_word(buf: Any, p: Any, word: Any) -> Any:
     return same
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, STATES, STATES)
+@cell_kernel(STATES)
 def _boolean_kernel(buf: Bytes, start: Starts, length: Lengths, values: States, state: States) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
-        state[i] = BAD
         for word in range(len(_SIZES)):
             if length[i] == _SIZES[word] and _is_word(buf, start[i], word):
                 values[i] = _MEANINGS[word]
@@ -69,8 +60,7 @@ def _boolean_kernel(buf: Bytes, start: Starts, length: Lengths, values: States, 
 
 def booleans(buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.Series, States]:
     """The value of each cell that is one of ``WORDS``."""
-    values, state = np.empty(len(start), np.uint8), np.empty(len(start), np.uint8)
-    _boolean_kernel(buf, start, length, values, state)
+    values, state = parse_cells(_boolean_kernel, np.uint8, buf, start, length)
     buffers = [_bits(state == PARSED), _bits(values.view(np.bool_))]
     return arrow_series(pa.Array.from_buffers(pa.bool_(), len(state), buffers)), state
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from cauce.scan.cells import numbers, times
 from cauce.scan.cells.booleans import booleans
 from cauce.scan.cells.cell_kernel import BAD, PARSED, Bytes, Lengths, Starts, States, to_series
+from cauce.scan.cells.durations import durations
 from cauce.scan.cells.json_cells import cells_of, encoded, json_texts
 from cauce.scan.cells.kinds import (
     DECIMAL,
@@ -100,7 +101,7 @@ def _values(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.
         case Boolean():
             return booleans(buf, start, length)
         case Duration():
-            values, state = times.durations(buf, start, length)
+            values, state = durations(buf, start, length)
             arrow = pa.int64()
         case TextList():
             return parse_lists(buf, start, length)
@@ -240,7 +241,7 @@ def _moments_of(kind: ZonedTimestamp, series: pl.Series) -> Parsed:
 
 
 def _widens(dtype: pl.DataType, places: int) -> bool:
-    """Whether every value of a decimal type is one of a decimal kind with so many decimals."""
+    """Whether every value of a decimal type is one of a decimal kind with that many decimals."""
     if not isinstance(dtype, pl.Decimal):
         return False
     whole = numbers.MAX_WHOLE_DIGITS if places == DECIMAL_SCALE else numbers.MAX_PLACES - places

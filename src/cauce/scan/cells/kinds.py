@@ -107,8 +107,18 @@ class Boolean(Kind):
     reason = "not a boolean (true/false, yes/no, 1/0)"
 
 
+class _Formatted(Kind):
+    """A kind with an optional ``format``."""
+
+    format: str | None
+
+    @cached_property
+    def parsed_format(self) -> TimeFormat | None:
+        return None if self.format is None else TimeFormat(self.format)
+
+
 @dataclass(frozen=True)
-class Date(Kind):
+class Date(_Formatted):
     """``YYYY-MM-DD``, or a date in the given ``format``: an existing day, years 0001 to 9999."""
 
     format: str | None = None
@@ -118,17 +128,13 @@ class Date(Kind):
         if self.parsed_format is not None and self.parsed_format.has_time:
             raise PlanError(f"Date(format={self.format!r}): a date has no time of day; use Timestamp(format=...)")
 
-    @cached_property
-    def parsed_format(self) -> TimeFormat | None:
-        return None if self.format is None else TimeFormat(self.format)
-
     @property
     def reason(self) -> str:
         return f"not a date ({'YYYY-MM-DD' if self.parsed_format is None else self.parsed_format.shown})"
 
 
 @dataclass(frozen=True)
-class Timestamp(Kind):
+class Timestamp(_Formatted):
     """A date and time of day without a time zone: ISO 8601, or in the given ``format``.
 
     A time with an offset (``Z``, ``+02:00``) is rejected: use ``ZonedTimestamp`` for those.
@@ -140,10 +146,6 @@ class Timestamp(Kind):
     def __post_init__(self) -> None:
         if self.parsed_format is not None and self.parsed_format.has_offset:
             raise PlanError(f"Timestamp(format={self.format!r}): %z needs ZonedTimestamp(format=...)")
-
-    @cached_property
-    def parsed_format(self) -> TimeFormat | None:
-        return None if self.format is None else TimeFormat(self.format)
 
     @property
     def reason(self) -> str:
@@ -159,7 +161,7 @@ class Time(Kind):
 
 
 @dataclass(frozen=True)
-class ZonedTimestamp(Kind):
+class ZonedTimestamp(_Formatted):
     """A moment: ISO 8601 (or ``format``) with ``Z`` or an offset, converted to UTC.
 
     A time without an offset is a local time in ``zone``. It is rejected if there is no ``zone``, or if the zone's
@@ -177,10 +179,6 @@ class ZonedTimestamp(Kind):
             raise PlanError(
                 f"ZonedTimestamp(format={self.format!r}): add %z to the format, or give the zone of the times: zone=..."
             )
-
-    @cached_property
-    def parsed_format(self) -> TimeFormat | None:
-        return None if self.format is None else TimeFormat(self.format)
 
     @property
     def reason(self) -> str:

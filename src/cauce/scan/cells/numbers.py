@@ -12,25 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from cauce.scan.cells.cell_kernel import (
-    AHEAD,
     BAD,
-    BYTES,
-    LENGTHS,
-    NULL,
     ODD,
     PARSED,
-    STARTS,
-    STATES,
     Bytes,
     Integers,
     Lengths,
     Starts,
     States,
+    cell_kernel,
+    is_empty,
+    parse_cells,
 )
 from cauce.scan.cells.kinds import DECIMAL_SCALE
-from cauce.scan.native import BOOL, I8, VOID, Array, kernel
+from cauce.scan.native import BOOL, I8, Array
 from cauce.scan.native.kernel import inline_piece
-from cauce.scan.native.simd import prefetch, word_at
+from cauce.scan.native.simd import word_at
 
 MAX_PLACES = 18
 MAX_WHOLE_DIGITS = 17
@@ -158,19 +155,15 @@ def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
     return PARSED
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, _OUT, STATES)
+@cell_kernel(BOOL, _OUT)
 def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
         value, digits, decimals = _scan(buf, p, end)
-        state[i] = BAD
         whole = digits == end - p  # without a point
         if digits == 0 or not (whole or pointed):
             continue
@@ -185,21 +178,17 @@ def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, v
             state[i] = _within(value, negative, values, i)
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, I8, _OUT, STATES)
+@cell_kernel(I8, _OUT)
 def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, values: Integers, state: States) -> None:
     most_whole = (_MAX_INT64 + _ONE) // _POWERS[places]
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
         value, digits, decimals = _scan(buf, p, end)
         missing = places - decimals
-        state[i] = BAD
         if digits == 0:
             continue
         if missing >= 0 and digits + missing <= _SAFE_DIGITS:
@@ -211,15 +200,12 @@ def _fixed_kernel(buf: Bytes, start: Starts, length: Lengths, places: int, value
             state[i] = _within(whole * _POWERS[places] + fraction, negative, values, i)
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, Array("uint64", 2), STATES)
+@cell_kernel(Array("uint64", 2))
 def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDArray[np.uint64], state: States) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i, 0] = _ZERO
         values[i, 1] = _ZERO
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
@@ -231,7 +217,6 @@ def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDAr
             missing = DECIMAL_SCALE
             digits = 0 if count > MAX_WHOLE_DIGITS else count + 1
         if digits == 0:
-            state[i] = BAD
             continue
         # value * scale + fraction in 128 bits, by halves. Both factors are below 2^60, so no sum exceeds 2^64.
         scale = _POWERS[missing]
@@ -269,7 +254,7 @@ def _mantissa_end(buf: Any, p: Any, end: Any) -> Any:
     return last if stop == end and stop > first else end
 
 
-@kernel(VOID, BYTES, STARTS, LENGTHS, BOOL, Array("float64"), STATES)
+@cell_kernel(BOOL, Array("float64"))
 def _float_kernel(
     buf: Bytes,
     start: Starts,
@@ -278,18 +263,16 @@ def _float_kernel(
     values: npt.NDArray[np.float64],
     state: States,
 ) -> None:
-    last = len(start) - 1
     for i in range(len(start)):
-        prefetch(buf, start[min(i + AHEAD, last)])
         values[i] = 0.0
-        if length[i] == 0:
-            state[i] = NULL
+        if is_empty(buf, start, length, state, i):
             continue
         end = start[i] + length[i]
         negative, p = _sign(buf, start[i], end)
         value, digits, decimals = _scan(buf, p, end)
         if digits == 0:
-            state[i] = ODD if scientific and _mantissa_end(buf, p, end) < end else BAD
+            if scientific and _mantissa_end(buf, p, end) < end:
+                state[i] = ODD
         elif digits <= _SAFE_DIGITS and value <= _EXACT_FLOAT:
             # Both operands are exact, so the division rounds once, to the nearest.
             magnitude = np.float64(value) / _FLOAT_POWERS[decimals]
@@ -301,18 +284,14 @@ def _float_kernel(
 
 def integers(buf: Bytes, start: Starts, length: Lengths, *, pointed: bool = False) -> tuple[Integers, States]:
     """``[+-]?[0-9]+`` within 64 bits; with ``pointed`` also a point and zeros, as in ``17272.0``."""
-    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-    _integer_kernel(buf, start, length, pointed, values, state)
-    return values, state
+    return parse_cells(_integer_kernel, np.int64, buf, start, length, pointed)
 
 
 def fixed(buf: Bytes, start: Starts, length: Lengths, places: int) -> tuple[Integers, States]:
     """Numbers in units of ``10^-places``; one that would need rounding or exceeds 64 bits is bad."""
     if not 0 <= places <= MAX_PLACES:
         raise ValueError(f"a fixed number has 0 to {MAX_PLACES} decimals, not {places}")
-    values, state = np.empty(len(start), np.int64), np.empty(len(start), np.uint8)
-    _fixed_kernel(buf, start, length, places, values, state)
-    return values, state
+    return parse_cells(_fixed_kernel, np.int64, buf, start, length, places)
 
 
 def decimals(buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[np.uint64], States]:
@@ -332,8 +311,7 @@ def floats(
 ) -> tuple[npt.NDArray[np.float64], States]:
     """The float64 nearest to each number, equal to Python's ``float``; one out of range is bad. With ``scientific``,
     numbers may have exponents, and the words for infinity and not-a-number are values."""
-    values, state = np.empty(len(start), np.float64), np.empty(len(start), np.uint8)
-    _float_kernel(buf, start, length, scientific, values, state)
+    values, state = parse_cells(_float_kernel, np.float64, buf, start, length, scientific)
     odd = np.flatnonzero(state == ODD)
     if len(odd):
         # NumPy converts bytes as Python's `float` does, but needs the room of the longest cell for each. The kernel has

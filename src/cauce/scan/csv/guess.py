@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cauce.errors import CutWrongly
+from cauce.errors import WrongSplit
 from cauce.scan.csv.cut import Header, Range
 from cauce.scan.csv.kernel import FAULTS, POSITION, QUOTED_LIMIT, ROWS, count_lines, scan
 from cauce.scan.csv.located import WINDOW_BYTES, delimiter_byte, quote_byte
@@ -32,7 +32,7 @@ _LF = 10
 
 
 def guess_ranges(path: str, header: Header, *, delimiter: str, part_bytes: int, quote: str = '"') -> Iterator[Range]:
-    """Ranges of about ``part_bytes`` after the header. Raises CutWrongly if nothing looks like a record."""
+    """Ranges of about ``part_bytes`` after the header. Raises WrongSplit if nothing looks like a record."""
     marks, width = (delimiter_byte(delimiter), quote_byte(quote)), len(header.cells)
     size = os.path.getsize(path)
     start = header.end
@@ -64,7 +64,7 @@ def boundary(file: io.FileIO, target: int, size: int, marks: tuple[int, int], wi
                 break
             if seems:
                 return first + place
-    raise CutWrongly(f"{file.name} has nothing after byte {target} that looks like its records")
+    raise WrongSplit(f"{file.name} has nothing after byte {target} that looks like its records")
 
 
 def _seems_record(

@@ -1,4 +1,4 @@
-"""What a format must do. `table.py` lists the formats; nothing else depends on which of them exist."""
+"""The interface of a file format. `table.py` lists the formats; nothing else depends on which of them exist."""
 
 from __future__ import annotations
 

@@ -5,6 +5,6 @@ longer than a small job.
 """
 
 from cauce.scan.native.kernel import instruction, kernel, piece
-from cauce.scan.native.types import BOOL, F8, I8, U1, U8, VOID, Array, Struct
+from cauce.scan.native.types import BOOL, F8, I8, U1, VOID, Array, Struct
 
-__all__ = ["BOOL", "F8", "I8", "U1", "U8", "VOID", "Array", "Struct", "instruction", "kernel", "piece"]
+__all__ = ["BOOL", "F8", "I8", "U1", "VOID", "Array", "Struct", "instruction", "kernel", "piece"]

@@ -72,7 +72,6 @@ VOID = Scalar("void", ctypes.c_int64)
 BOOL = Scalar("boolean", ctypes.c_int8)
 U1 = Scalar("uint8", ctypes.c_uint8)
 I8 = Scalar("int64", ctypes.c_int64)
-U8 = Scalar("uint64", ctypes.c_uint64)
 F8 = Scalar("float64", ctypes.c_double)
 
 ITEMS = {name: np.dtype(name) for name in ("uint8", "uint16", "int32", "int64", "uint64", "float64")}

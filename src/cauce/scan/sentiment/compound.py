@@ -105,9 +105,9 @@ def _finish(data: Bytes, starts: Ints, ends: Ints, units: NDArray[np.int32]) -> 
     with_emoji = np.flatnonzero(units == EMOJI)
     if with_emoji.size:
         # Most series have no emoji and need not load this kernel. No emoji is spelled with another one.
-        from cauce.scan.sentiment.emoji import spelled
+        from cauce.scan.sentiment.emoji import replace_emoji
 
-        spelt, bounds = spelled(data, starts[with_emoji], ends[with_emoji])
+        spelt, bounds = replace_emoji(data, starts[with_emoji], ends[with_emoji])
         units[with_emoji] = cells_units(spelt, bounds[:-1], bounds[1:])
     for row in np.flatnonzero(units == UNSURE).tolist():
         units[row] = _added_by_library(data, starts[row : row + 1], ends[row : row + 1])

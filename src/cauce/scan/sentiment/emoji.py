@@ -33,7 +33,7 @@ _SPELLINGS = Struct(Spellings, (Array("int64"), Array("int64"), Array("uint8"), 
 _INTS = Array("int64", read=True)
 
 
-def spelled(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
+def replace_emoji(data: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
     """The texts with their emoji replaced by words: text ``i`` is ``data[bounds[i]:bounds[i + 1]]``."""
     if starts.size and ends[-1] + SPARE_BYTES > data.size:
         data = np.concatenate([data, np.zeros(SPARE_BYTES, np.uint8)])

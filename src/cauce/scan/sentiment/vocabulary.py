@@ -111,7 +111,7 @@ def _fitting(choices: list[list[int]], rows: list[int], taken: set[int]) -> int:
         places = {slot[row] for row in rows}
         if len(places) == len(rows) and taken.isdisjoint(places):
             return turn
-    raise AssertionError("no turn separates the words of a bucket")
+    raise AssertionError("no displacement places the words of a bucket in free slots")
 
 
 def _classes() -> NDArray[np.uint8]:

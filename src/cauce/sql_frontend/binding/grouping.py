@@ -144,7 +144,7 @@ class GroupBinder:
             return None
         crossed = [tuple(dict.fromkeys(key for part in chosen for key in part)) for chosen in product(*parts)]
         if len(crossed) > 64:
-            raise StatementError(f"{len(crossed)} grouping sets are too many; at most 64", at(clause))
+            raise StatementError(f"{len(crossed)} grouping sets are too many; at most 64 are allowed", at(clause))
         return crossed
 
     def _part(self, node: exp.Expr) -> Sets:

@@ -173,7 +173,7 @@ class QueryBinder:
         if isinstance(bound, Constant) and bound.value is None:
             return None
         if not isinstance(bound, Constant) or not isinstance(bound.value, int) or bound.value < 0:
-            raise StatementError(f"{what} takes a constant whole number from 0", at(node))
+            raise StatementError(f"{what} takes a constant whole number, at least 0", at(node))
         return int(bound.value)
 
 
@@ -208,5 +208,5 @@ def _common(left: Visible, right: Visible, kind: str, node: exp.Expr) -> SqlType
 
 def _constant(expr: Expr) -> object:
     if not isinstance(expr, Constant):
-        raise StatementError("VALUES takes constants", expr.at)
+        raise StatementError("VALUES may contain only constants", expr.at)
     return expr.value

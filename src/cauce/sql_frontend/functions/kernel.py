@@ -14,8 +14,8 @@ from cauce.errors import JobFailed
 
 
 class ValueFailed(JobFailed):
-    """A value for which an expression has no result. Polars raises it again with a description of its expression, which
-    says nothing to a user of SQL."""
+    """A value for which an expression has no result. Drops the description of the Polars expression that Polars appends
+    when it raises the error again, because a user of SQL does not know that expression."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message.partition("\n\nThis error occurred in the following expression")[0])

@@ -108,7 +108,7 @@ def _with_element(args: Arguments, held: int = 0, value: int = 1) -> tuple[pl.Ex
     """A list and a value, both of a type that holds them exactly."""
     inner = args.types[held].element
     if inner is None or common(inner, args.types[value]) is None:
-        raise StatementError(f"a list of {inner} holds no {args.types[value]}; add a CAST", args.at)
+        raise StatementError(f"a list of {inner} cannot contain {args.types[value]}; add a CAST", args.at)
     wide = _wide(args.types[held], args.types[value])
     assert wide.element is not None
     return args[held].cast(wide.dtype), args[value].cast(wide.element.dtype)

@@ -28,7 +28,7 @@ def _same(types: Sequence[SqlType]) -> SqlType:
 
 @dataclass(frozen=True)
 class RoundUnits(Kernel):
-    """Rounds a decimal or an integer to so many decimals: "half" away from zero, "down", "up" or "zero"."""
+    """Rounds a decimal or an integer to `places` decimals: "half" away from zero, "down", "up" or "zero"."""
 
     mode: str
     places: int
@@ -307,9 +307,7 @@ def _extreme(largest: bool) -> Callable[[Arguments], pl.Expr]:
 define("abs", "NUMBER", _same, _abs, "Without sign.", "abs(-5)", checks=True)
 define("sign", "NUMBER", TINYINT, _sign, "-1, 0 or 1.", "sign(-5)")
 define("round", "NUMBER", _round_type, _round, "Rounded half away from zero.", "round(2.5)")
-define(
-    "round", "NUMBER INTEGER", _same, _round, "Rounded to so many decimals.", "round(2.345, 2)", refine=_round_places
-)
+define("round", "NUMBER INTEGER", _same, _round, "Rounded to n decimals.", "round(2.345, 2)", refine=_round_places)
 define("floor", "NUMBER", _floor_type, _whole("down", lambda value: value.floor()), "Rounded down.", "floor(-2.5)")
 define(
     "ceil",

@@ -125,7 +125,6 @@ OR = _function("or", lambda args: pl.any_horizontal(*args.exprs) if len(args) > 
 NOT = _function("not", lambda args: ~args[0])
 IS_NULL = _function("is null", lambda args: args[0].is_null())
 IS_TRUE = _function("is true", lambda args: args[0].fill_null(False))
-NO_ROW = _function("no row", lambda args: args[0].is_null())
 
 
 def truth(expr: Expr, what: str) -> Expr:

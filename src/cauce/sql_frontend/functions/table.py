@@ -64,7 +64,7 @@ class Function:
     """Adapts the result type to the values of constant arguments."""
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        raise TypeError("a function is not data")
+        raise TypeError("functions of SQL are not serialised")
 
     def result_type(self, types: Sequence[SqlType]) -> SqlType:
         return self.result if isinstance(self.result, SqlType) else self.result(types)

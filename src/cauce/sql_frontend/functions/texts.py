@@ -219,7 +219,7 @@ define(
     "VARCHAR BIGINT BIGINT?",
     VARCHAR,
     _substring_expr,
-    "Characters from a position, counted from 1; at most so many.",
+    "Characters from a position, counted from 1; at most n.",
     "substring('hello', 2, 3)",
     aliases=("substr",),
 )

@@ -109,7 +109,7 @@ def _is_null_safe(condition: Expr) -> bool:
 
 
 def _null_safe(left: Expr, right: Expr) -> list[tuple[Expr, Expr]]:
-    """NULL equals NULL: a key that tells whether it is NULL, and the value or a constant."""
+    """NULL equals NULL: one key for whether the value is NULL, and one for the value or a constant."""
     return [
         (ops.is_null(left), ops.is_null(right)),
         (Call(left.type, _FILLED, (left,)), Call(right.type, _FILLED, (right,))),

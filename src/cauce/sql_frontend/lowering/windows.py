@@ -80,7 +80,7 @@ def _bound(bound: Bound, frame: Frame, call: WindowCall) -> Any:
     if isinstance(value, tuple):
         months, days, micros = value
         if months or frame.unit != "range":
-            raise StatementError("a frame takes intervals of days and shorter units, with RANGE", call.at)
+            raise StatementError("a frame bound may be an interval only with RANGE, in days or shorter units", call.at)
         value = timedelta(days=days, microseconds=micros)
     elif frame.unit != "range" and not isinstance(value, int):
         raise StatementError("a ROWS or GROUPS frame takes whole numbers", call.at)

@@ -11,7 +11,8 @@ from cauce.sql_frontend.binding.scope import Names
 from cauce.sql_frontend.functions import operators as ops
 from cauce.sql_frontend.functions.kernel import GuardedKernel
 from cauce.sql_frontend.functions.table import Arguments, Function
-from cauce.sql_frontend.planning.steps import equality, keep, mapped, with_inputs
+from cauce.sql_frontend.planning.correlation import Conditions, Correlation, of_one_query, position
+from cauce.sql_frontend.planning.steps import mapped, with_inputs
 from cauce.sql_frontend.problems import StatementError
 from cauce.sql_frontend.tree import (
     Aggregate,
@@ -20,28 +21,20 @@ from cauce.sql_frontend.tree import (
     Case,
     Column,
     Constant,
-    Distinct,
     Expr,
     Filter,
     Join,
     Limit,
     OuterColumn,
     Project,
-    Scan,
     Step,
     SubqueryExpr,
-    Values,
-    Window,
     columns_of,
-    outer_columns,
-    outer_of_step,
     substitute,
     transform,
     walk,
 )
 from cauce.sql_frontend.types import BIGINT, BOOLEAN
-
-Conditions = list[Expr]
 
 
 @dataclass(frozen=True)
@@ -64,9 +57,12 @@ _AT_MOST_ONE = Function("at most one row", ("ANY", "BIGINT"), BIGINT, _single, c
 
 @dataclass
 class Decorrelator:
+    """Rewrites the steps of one statement."""
+
     names: Names
-    _one_row: Step | None = None
-    """A global aggregate whose absent group counts as NULL, which is right for it."""
+
+    def __post_init__(self) -> None:
+        self._correlation = Correlation(self.names)
 
     def step(self, step: Step) -> Step:
         """The step without subqueries in its expressions."""
@@ -77,7 +73,7 @@ class Decorrelator:
             case Filter():
                 return self._filter(made)
             case Join():
-                raise StatementError("a subquery in ON is not supported; use it in WHERE", _position(made))
+                raise StatementError("a subquery in ON is not supported; use it in WHERE", position(made))
         assert hasattr(made, "child")
         child, changed = made.child, {}
         for expr in made.expressions():
@@ -116,20 +112,20 @@ class Decorrelator:
         query = _without_limit(sub.query)
         if _is_one_row(query):
             return Filter(child, (Constant(BOOLEAN, not negated),))
-        rows, conditions = self._pulled(query, child)
+        rows, conditions = self._correlation.pull(query, child)
         if negated:
-            return Join(child, rows, "anti", tuple(map(_inside, _of_one_query(conditions))))
+            return Join(child, rows, "anti", tuple(map(_inside, of_one_query(conditions))))
         # Conditions on the queries around alone hold for all rows of the subquery or for none.
         outside = tuple(_inside(each) for each in conditions if not columns_of(each))
-        inside = _of_one_query([each for each in conditions if columns_of(each)])
+        inside = of_one_query([each for each in conditions if columns_of(each)])
         joined = Join(child, rows, "semi", tuple(map(_inside, inside)))
         return Filter(joined, outside) if outside else joined
 
     def _in(self, child: Step, sub: SubqueryExpr) -> Step:
-        self._one_row = _peeled(sub.query, sub.outputs[0])[1]
-        rows, conditions = self._pulled(sub.query, child)
+        self._correlation.one_row = _peeled(sub.query, sub.outputs[0])[1]
+        rows, conditions = self._correlation.pull(sub.query, child)
         same = self._same(sub, rows)
-        return Join(child, rows, "semi", (*same, *map(_inside, _of_one_query(conditions))))
+        return Join(child, rows, "semi", (*same, *map(_inside, of_one_query(conditions))))
 
     def _same(self, sub: SubqueryExpr, rows: Step) -> list[Expr]:
         kinds = rows.columns
@@ -142,8 +138,8 @@ class Decorrelator:
         """True if nothing matches and no comparison is NULL."""
         if len(sub.operands) != 1:
             raise StatementError("NOT IN with several columns is not supported; use NOT EXISTS", sub.at)
-        rows, conditions = self._pulled(sub.query, child)
-        left = Join(child, rows, "anti", (*self._same(sub, rows), *map(_inside, _of_one_query(conditions))))
+        rows, conditions = self._correlation.pull(sub.query, child)
+        left = Join(child, rows, "anti", (*self._same(sub, rows), *map(_inside, of_one_query(conditions))))
         counted, total, present = self._counted(sub, rows, conditions, left)
         none = ops.compare("=", total, Constant(BIGINT, 0), sub.at)
         known = ops.negation(ops.is_null(sub.operands[0]))
@@ -172,7 +168,7 @@ class Decorrelator:
         """Aggregates of a subquery's rows beside the rows that they belong to."""
         if not conditions:
             return Join(child, Aggregate(rows, (), calls), "left", ())
-        groups, conditions = self._grouped(Aggregate(rows, (), calls), _of_one_query(conditions), child)
+        groups, conditions = self._correlation.grouped(Aggregate(rows, (), calls), of_one_query(conditions), child)
         return Join(child, groups, "left", tuple(map(_inside, conditions)))
 
     # Values.
@@ -191,7 +187,7 @@ class Decorrelator:
         query = _without_limit(sub.query)
         if _is_one_row(query):
             return child, Constant(BOOLEAN, True)
-        rows, conditions = self._pulled(query, child)
+        rows, conditions = self._correlation.pull(query, child)
         name = self.names.fresh("rows")
         joined = self._aggregated(child, rows, conditions, ((name, AggregateCall(BIGINT, "count")),))
         count = ops.coalesce(Column(BIGINT, name), Constant(BIGINT, 0))
@@ -200,7 +196,7 @@ class Decorrelator:
     def _mark_in(self, child: Step, sub: SubqueryExpr) -> tuple[Step, Expr]:
         if len(sub.operands) != 1:
             raise StatementError("IN with several columns is supported only as a condition of WHERE", sub.at)
-        rows, conditions = self._pulled(sub.query, child)
+        rows, conditions = self._correlation.pull(sub.query, child)
         counted, total, present = self._counted(sub, rows, conditions, child)
         mark = self.names.fresh("matches")
         same = [_outside(each, set(child.columns)) for each in self._same(sub, rows)]
@@ -224,9 +220,9 @@ class Decorrelator:
     def _scalar(self, child: Step, sub: SubqueryExpr) -> tuple[Step, Expr]:
         value, below = _peeled(sub.query, sub.outputs[0])
         if isinstance(below, Aggregate) and not below.keys and below.sets is None:
-            self._one_row = below
-            rows, conditions = self._pulled(below, child)
-            joined = Join(child, rows, "left", tuple(map(_inside, _of_one_query(conditions))))
+            self._correlation.one_row = below
+            rows, conditions = self._correlation.pull(below, child)
+            joined = Join(child, rows, "left", tuple(map(_inside, of_one_query(conditions))))
             counts = {
                 name: ops.coalesce(Column(call.type, name), Constant(call.type, 0))
                 for name, call in below.aggregates
@@ -236,7 +232,7 @@ class Decorrelator:
         return self._row_value(child, sub)
 
     def _row_value(self, child: Step, sub: SubqueryExpr) -> tuple[Step, Expr]:
-        rows, conditions = self._pulled(sub.query, child)
+        rows, conditions = self._correlation.pull(sub.query, child)
         output = Column(rows.columns[sub.outputs[0]], sub.outputs[0])
         value, count = self.names.fresh("value"), self.names.fresh("rows")
         calls = (
@@ -246,123 +242,6 @@ class Decorrelator:
         joined = self._aggregated(child, rows, conditions, calls)
         made = Call(output.type, _AT_MOST_ONE, (Column(output.type, value), Column(BIGINT, count)), at=sub.at)
         return joined, made
-
-    # Conditions that read the outer query.
-
-    def _pulled(self, query: Step, outer: Step) -> tuple[Step, Conditions]:
-        """A query without outer columns, and the conditions that it had on them."""
-        made, conditions = self._pull(query, outer)
-        left = [each for each in outer_of_step(made) if each.depth == 1]
-        if left:
-            raise StatementError(
-                f"the outer column {left[0].name} is used here in a way that is not supported; use a join", left[0].at
-            )
-        return _nearer(made), conditions
-
-    def _pull(self, step: Step, outer: Step) -> tuple[Step, Conditions]:
-        if not any(each.depth == 1 for each in outer_of_step(step)):
-            return step, []
-        match step:
-            case Filter():
-                return self._pull_filter(step, outer)
-            case Project():
-                child, conditions = self._pull(step.child, outer)
-                return Project(child, _with_columns(step.items, conditions, child)), conditions
-            case Aggregate():
-                child, conditions = self._pull(step.child, outer)
-                if not step.keys and step is not self._one_row:
-                    raise StatementError(
-                        "a correlated aggregate is supported only as the whole value of a subquery", _position(step)
-                    )
-                return self._grouped(replace(step, child=child), conditions, outer)
-            case Join():
-                return self._pull_join(step, outer)
-            case Distinct() if not step.on:
-                child, conditions = self._pull(step.child, outer)
-                return Distinct(child), conditions
-            case Limit() | Window():
-                return self._pull_per_group(step, outer)
-            case Scan() | Values():
-                return step, []
-        at = outer_of_step(step)[0].at
-        raise StatementError("a correlated subquery with this shape is not supported; write it as a join", at)
-
-    def _pull_filter(self, step: Filter, outer: Step) -> tuple[Step, Conditions]:
-        child, conditions = self._pull(step.child, outer)
-        own = [each for each in step.conditions if not _reads_outer(each)]
-        conditions += [each for each in step.conditions if _reads_outer(each)]
-        return (Filter(child, tuple(own)) if own else child), conditions
-
-    def _pull_join(self, step: Join, outer: Step) -> tuple[Step, Conditions]:
-        left, conditions = self._pull(step.left, outer)
-        if step.how != "inner":
-            return replace(step, left=left), conditions
-        right, more = self._pull(step.right, outer)
-        own = tuple(each for each in step.conditions if not _reads_outer(each))
-        moved = [each for each in step.conditions if _reads_outer(each)]
-        return Join(left, right, "inner", own), [*conditions, *more, *moved]
-
-    def _pull_per_group(self, step: Limit | Window, outer: Step) -> tuple[Step, Conditions]:
-        """LIMIT and windows of a correlated subquery apply to the rows of each outer row."""
-        child, conditions = self._pull(step.child, outer)
-        child, keys, conditions = self._keyed(child, conditions, outer)
-        if isinstance(step, Limit):
-            if step.offset or step.limit is None:
-                raise StatementError("OFFSET in a correlated subquery is not supported", outer_of_step(step)[0].at)
-            return replace(step, child=child, per=tuple(keys)), conditions
-        own = tuple(Column(child.columns[key], key) for key in keys)
-        calls = tuple((name, replace(call, partition=(*call.partition, *own))) for name, call in step.calls)
-        return replace(step, child=child, calls=calls), conditions
-
-    def _grouped(self, step: Aggregate, conditions: Conditions, outer: Step) -> tuple[Step, Conditions]:
-        """Aggregates for each combination of values that the conditions compare with outer columns."""
-        if step.sets is not None:
-            raise StatementError("grouping sets in a correlated subquery are not supported", _position(step))
-        child, names, changed = self._keyed(step.child, conditions, outer)
-        known = {name for name, _ in step.keys}
-        keys = tuple((name, Column(child.columns[name], name)) for name in names if name not in known)
-        return replace(step, child=child, keys=(*step.keys, *keys)), changed
-
-    def _keyed(self, child: Step, conditions: Conditions, outer: Step) -> tuple[Step, list[str], Conditions]:
-        """Turns the conditions into equalities of a key column with an outer expression."""
-        names: list[str] = []
-        changed: Conditions = []
-        rest: Conditions = []
-        for condition in conditions:
-            sides = _separated(condition)
-            if sides is None:
-                rest.append(condition)
-                continue
-            inner, outside = sides
-            if isinstance(inner, Column):
-                name = inner.name
-            else:
-                name = self.names.fresh("key")
-                child = Project(child, (*keep(child), (name, inner)))
-            names.append(name)
-            changed.append(ops.compare("=", Column(inner.type, name), outside, condition.at))
-        if rest:
-            child, more, equalities = self._domain(child, rest, outer)
-            names += more
-            changed += equalities
-        return child, list(dict.fromkeys(names)), changed
-
-    def _domain(self, child: Step, conditions: Conditions, outer: Step) -> tuple[Step, list[str], Conditions]:
-        """Joins with the distinct values of the outer columns, for conditions that are not equalities."""
-        wanted = list({each.name: each for expr in conditions for each in outer_columns(expr)}.values())
-        unknown = [each for each in wanted if each.name not in outer.columns]
-        if unknown:
-            raise StatementError(
-                f"the outer column {unknown[0].name} is used here in a way that is not supported", unknown[0].at
-            )
-        copies = {each.name: self.names.fresh(each.name) for each in wanted}
-        values = Distinct(Project(outer, tuple((copies[each.name], Column(each.type, each.name)) for each in wanted)))
-        on = tuple(_copied(each, copies) for each in conditions)
-        same = ops.COMPARISONS["is not distinct from"]
-        equalities: Conditions = [
-            Call(BOOLEAN, same, (Column(each.type, copies[each.name]), each), at=each.at) for each in wanted
-        ]
-        return Join(child, values, "inner", on), list(copies.values()), equalities
 
 
 def _subqueries(expr: Expr) -> list[SubqueryExpr]:
@@ -380,10 +259,6 @@ def _unnegated(condition: Expr) -> tuple[Expr, bool]:
     return condition, negated
 
 
-def _reads_outer(expr: Expr) -> bool:
-    return any(each.depth == 1 for each in outer_columns(expr))
-
-
 def _inside(expr: Expr) -> Expr:
     """Outer columns as columns of the joined rows; those of queries further out are one query nearer."""
 
@@ -395,62 +270,11 @@ def _inside(expr: Expr) -> Expr:
     return transform(expr, change)
 
 
-def _of_one_query(conditions: Conditions) -> Conditions:
-    """Refuses conditions that compare with columns of a query further out."""
-    for each in (column for condition in conditions for column in outer_columns(condition)):
-        if each.depth > 1:
-            raise StatementError(f"column {each.name} belongs to a query two levels out; write a join instead", each.at)
-    return conditions
-
-
 def _outside(expr: Expr, names: set[str]) -> Expr:
     """The columns of the outer rows as outer columns."""
     return transform(
         expr, lambda e: OuterColumn(e.type, e.name, at=e.at) if isinstance(e, Column) and e.name in names else None
     )
-
-
-def _copied(expr: Expr, copies: dict[str, str]) -> Expr:
-    return transform(expr, lambda e: Column(e.type, copies[e.name], at=e.at) if isinstance(e, OuterColumn) else None)
-
-
-def _nearer_expr(expr: Expr) -> Expr:
-    """Columns of queries further out: one query less lies between."""
-
-    def change(each: Expr) -> Expr | None:
-        return replace(each, depth=each.depth - 1) if isinstance(each, OuterColumn) and each.depth > 1 else None
-
-    return transform(expr, change)
-
-
-def _nearer(step: Step) -> Step:
-    if not outer_of_step(step):
-        return step
-    return mapped(with_inputs(step, [_nearer(each) for each in step.inputs()]), _nearer_expr)
-
-
-def _separated(condition: Expr) -> tuple[Expr, Expr] | None:
-    """The inner and the outer side of an equality; None for another condition."""
-    sides = equality(condition)
-    if sides is None:
-        return None
-    for inner, outside in (sides, sides[::-1]):
-        if not _reads_outer(inner) and columns_of(inner) and not columns_of(outside) and _reads_outer(outside):
-            return inner, outside
-    return None
-
-
-def _with_columns(
-    items: tuple[tuple[str, Expr], ...], conditions: Conditions, child: Step
-) -> tuple[tuple[str, Expr], ...]:
-    """Items with the columns that the conditions read."""
-    made = dict(items)
-    kinds = child.columns
-    for name in sorted({name for condition in conditions for name in columns_of(condition)}):
-        if name in made and made[name] != Column(kinds[name], name):
-            raise StatementError(f"column {name} is used in two ways in a subquery; give it another name", 0)
-        made.setdefault(name, Column(kinds[name], name))
-    return tuple(made.items())
 
 
 def _without_limit(step: Step) -> Step:
@@ -473,7 +297,3 @@ def _peeled(step: Step, output: str) -> tuple[Expr, Step]:
         value = substitute(value, dict(step.items))
         step = step.child
     return value, step
-
-
-def _position(step: Step) -> int:
-    return min((each.at for each in step.expressions()), default=0)

@@ -18,24 +18,20 @@ class Holder(Protocol):
 
 
 class MemoryAccount:
-    """Books the input of each task. If the folds hold more than `collected_bytes` together, the largest is parked."""
+    """Counts the input bytes that each task holds. If folds hold more than `collected_bytes`, the largest is parked."""
 
     def __init__(self, collected_bytes: int = 0) -> None:
         """`collected_bytes` is 0 if there is no limit."""
         self._limit = collected_bytes
         self._held: WeakKeyDictionary[Holder, int] = WeakKeyDictionary()
-        """Weak: a task that is dropped releases its memory, and with it its booking."""
+        """Weak: a task that is dropped releases its memory, and its entry is removed."""
         self._broadcast: WeakKeyDictionary[object, int] = WeakKeyDictionary()
         self.parked = 0
         """How often a fold was parked."""
-        self.spilled_bytes = 0
-        """Bytes that were written to temporary files."""
-        self.peak = 0
 
-    def book(self, holder: Holder, size: int) -> None:
+    def set_held(self, holder: Holder, size: int) -> None:
         """Sets the bytes that a task holds. Parks tasks, possibly this one, until the rest is within the limit."""
         self._held[holder] = size
-        self.peak = max(self.peak, self.held)
         while self._limit and self.collected > self._limit:
             largest = max(self._held, key=lambda each: self._held[each])
             if not self._held[largest]:
@@ -44,14 +40,9 @@ class MemoryAccount:
             self.parked += 1
             largest.park()
 
-    def book_broadcast(self, holder: object, size: int) -> None:
+    def set_broadcast(self, holder: object, size: int) -> None:
         """Sets the bytes of a broadcast input, which all tasks of its job share."""
         self._broadcast[holder] = size
-        self.peak = max(self.peak, self.held)
-
-    def spilled(self, size: int) -> None:
-        """Counts bytes that are written to temporary files."""
-        self.spilled_bytes += size
 
     def release(self, holder: Holder) -> None:
         self._held.pop(holder, None)

@@ -11,7 +11,7 @@ import os
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -64,17 +64,15 @@ class MemorySpill:
 
 
 class FileSpill:
-    """A directory of files, created by the first append. What earlier holders of the same task left there is removed:
+    """A directory of files, created by the first append. Files of earlier holders of the same task are removed:
     one that still runs without its lease fails and is dropped."""
 
-    def __init__(self, parent: Path, task: str, on_write: Callable[[int], None] = lambda size: None) -> None:
-        self._on_write = on_write
+    def __init__(self, parent: Path, task: str) -> None:
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
 
     def append(self, name: str, data: bytes) -> int:
-        self._on_write(len(data))
         try:
             return self._write(name, data)
         except OSError as problem:

@@ -60,7 +60,7 @@ class FoldTask(Task):
         budget = self.context.budget
         if budget.fold_bytes and sum(intake.weight for intake in own.values()) > budget.fold_bytes:
             self.park()
-        budget.account.book(self, sum(intake.held_bytes for intake in own.values()))
+        budget.account.set_held(self, sum(intake.held_bytes for intake in own.values()))
         read = sum(intake.read_bytes for intake in own.values())
         held = sum(intake.state_bytes() for intake in own.values()) if read >= self.context.limits.snapshot_bytes else 0
         if self.context.limits.snapshot_bytes <= read >= held and held < _SNAPSHOT_BYTES:
@@ -112,7 +112,7 @@ class FoldTask(Task):
     def _work_in_parts(self, *, too_large: bool) -> None:
         """Reads the input again, in parts that fit into the memory."""
         self.park()
-        self.context.budget.account.book(self, 0)
+        self.context.budget.account.set_held(self, 0)
         broadcast = {number: each for number, each in self.intakes.items() if each.edge.spread == "broadcast"}
         shared = {number: intake.frame() for number, intake in broadcast.items()}
         weights = {number: intake.total_weight for number, intake in self._own.items()}

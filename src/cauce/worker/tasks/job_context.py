@@ -64,7 +64,7 @@ class JobContext:
         self.activity = activity or Activity()
         self.limits = limits
         self.job = job
-        self.log = log or JobLog(fabric, job, limits.lethal_attempts, limits.life)
+        self.log = log or JobLog(fabric, job, limits.lethal_attempts, limits.run_id)
         self.topology = topology
         self.buffer = buffer
         self.milestones = 0
@@ -103,7 +103,7 @@ class JobContext:
                 before(sum(len(each.body) for each in records))
             intake.add(records)
             if intake.edge.spread == "broadcast":
-                self.budget.account.book_broadcast(intake, intake.held_bytes)
+                self.budget.account.set_broadcast(intake, intake.held_bytes)
 
         return intake.reader.read(self.fabric, self.job, process)
 

@@ -17,7 +17,7 @@ class Limits:
     record_rows: int = 250_000
     lethal_attempts: int = 3
     journal: bool = True
-    life: str | None = None
+    run_id: str | None = None
     """Id of the worker pool; crashes under an earlier id are not counted."""
     collected_bytes: int = 0
     """The most that folds hold together while they wait for the rest of their input; 0: no limit."""

@@ -28,7 +28,7 @@ def send_sorted(
     output: PageOutput,
     save: Callable[[int], None],
 ) -> None:
-    """Sends all pages of an answer. `save` stores durably that so many pages are in the log."""
+    """Sends all pages of an answer. `save` stores durably how many pages are in the log."""
     result, fold_bytes = task.spec.stage.result, task.context.budget.fold_bytes
     assert result is not None
     frames = collect_all(found, fold_bytes)

@@ -119,5 +119,5 @@ class SourceTask(Task):
         self.flush()
         return Step.FINISHED
 
-    def waits_for(self) -> str | None:
-        return super().waits_for() or f"lane {self.spec.index} of table {self._table.name} waits for more parts"
+    def missing_input(self) -> str | None:
+        return super().missing_input() or f"lane {self.spec.index} of table {self._table.name} waits for more parts"

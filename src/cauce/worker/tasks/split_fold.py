@@ -49,7 +49,7 @@ class NotVisible(Exception):
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The output of all ranges up to `path` is in the logs: so many records of each edge and partition."""
+    """The output of all ranges up to `path` is in the logs; `sent` counts its records by edge and partition."""
 
     path: list[int]
     sent: Counts
@@ -102,8 +102,8 @@ class SplitFold:
         """Computes a range, or splits it if it is too large."""
         if path and path <= self._done[: len(path)] and (path < self._done[: len(path)] or path == self._done):
             return
-        begun = path == self._done[: len(path)] and len(self._done) > len(path)
-        if not begun and not too_large:
+        partly_done = path == self._done[: len(path)] and len(self._done) > len(path)
+        if not partly_done and not too_large:
             if path and self._output.sent and all(each.is_empty for each in found):
                 return
             frames = collect_all(found, self._fold_bytes)
@@ -113,7 +113,7 @@ class SplitFold:
         if is_one_hash(found) or divisor * count > HASHES:
             self._stream(found, path)
             return
-        first = self._done[len(path)] if begun else 0
+        first = self._done[len(path)] if partly_done else 0
         for number, part in enumerate(self._split(found, path, divisor, count, first)):
             if number >= first:
                 self._visit(part, (*path, number), divisor * count, RANGES)

@@ -50,7 +50,7 @@ class Task:
         self.context = context
         self.spec = spec
         limits = context.limits
-        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, limits.journal, limits.life)
+        self.journal = Journal(context.fabric, context.job, spec.journal, spec.number, limits.journal, limits.run_id)
         edges = context.topology.plan.edges
         self.intakes = {number: context.intake(edges[number], spec.index) for number in spec.stage.receives}
         self.state: JournalState | None = None
@@ -82,13 +82,13 @@ class Task:
             self.context.log.report(self.spec.number, state.open, state.snapshots)
             self.is_suspect = any(self.context.log.crashes.is_suspect(start.which) for _, start in state.open)
             if state.read_bytes:
-                self.began_reading_sides(state.read_bytes)
+                self.charge_side_bytes(state.read_bytes)
             self.restore(state)
             self.state = state
         open_sides = [intake for intake in self.intakes.values() if not intake.complete]
         if open_sides:
             # All of them, so that a stalled input does not block the others.
-            moved = [self.context.advance(intake, self.began_reading_sides) for intake in open_sides]
+            moved = [self.context.advance(intake, self.charge_side_bytes) for intake in open_sides]
             self._check_broadcast_inputs()
             self.sides_moved()
             return Step.PROGRESS if any(moved) else Step.WAITING
@@ -108,7 +108,7 @@ class Task:
             "more with --memory, or start fewer workers"
         )
 
-    def began_reading_sides(self, size: int) -> None:
+    def charge_side_bytes(self, size: int) -> None:
         """Called before `size` more bytes of side inputs are processed."""
         self._side_bytes += size
         if self._side_bytes >= min(JOURNALED_SIDES_BYTES, self.context.limits.read_bytes):
@@ -155,7 +155,7 @@ class Task:
             intake.reader.position.is_start for intake in self.intakes.values() if intake.edge.spread != "broadcast"
         )
 
-    def waits_for(self) -> str | None:
+    def missing_input(self) -> str | None:
         for intake in self.intakes.values():
             if not intake.complete:
                 return intake.names.missing()

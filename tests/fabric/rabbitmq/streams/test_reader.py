@@ -23,7 +23,7 @@ from tests.conformance.worlds import data, drain, names
 from tests.fabric.rabbit import direct, publish
 
 Open = Callable[[], RabbitFabric]
-DEAD, LIVE = b"d" * 16, b"l" * 16
+CRASHED, LIVE = b"d" * 16, b"l" * 16
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def big(seq: int, chunks: int = 3) -> Record:
 def test_an_incomplete_record_of_a_crashed_writer_blocks_no_reader(
     fabric: RabbitFabric, rabbit: Open, namespace: str
 ) -> None:
-    half = encode(DEAD, 0, "log", [big(1)])[:2]
+    half = encode(CRASHED, 0, "log", [big(1)])[:2]
     whole = encode(LIVE, 0, "log", [big(2)])
     mixed = [half[0], whole[0], half[1], whole[1], whole[2]]
     publish(parse(namespace), stream_of(fabric), mixed)
@@ -61,7 +61,7 @@ def test_an_incomplete_record_of_a_crashed_writer_blocks_no_reader(
 def test_a_position_between_the_pieces_of_a_record_loses_nothing(
     fabric: RabbitFabric, rabbit: Open, namespace: str
 ) -> None:
-    first, second = encode(DEAD, 0, "log", [big(1)]), encode(LIVE, 0, "log", [big(2)])
+    first, second = encode(CRASHED, 0, "log", [big(1)]), encode(LIVE, 0, "log", [big(2)])
     small = [encode(LIVE, 100 + seq, "log", data(5, seq))[0] for seq in range(200)]
     mixed = [first[0], *small[:100], second[0], first[1], *small[100:], second[1], first[2], second[2]]
     publish(parse(namespace), stream_of(fabric), mixed)
@@ -86,7 +86,7 @@ def test_dropped_pieces_are_read_again(
     fabric: RabbitFabric, rabbit: Open, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rabbitmq_reader, "PATIENCE", 20)
-    pieces = encode(DEAD, 0, "log", [big(1)])
+    pieces = encode(CRASHED, 0, "log", [big(1)])
     between = [encode(LIVE, seq, "log", data(5, seq))[0] for seq in range(300)]
     other = encode(LIVE, 1000, "log", [big(2)])
     publish(parse(namespace), stream_of(fabric), [pieces[0], *between, *other, *pieces[1:]])
@@ -98,7 +98,7 @@ def test_dropped_pieces_are_read_again(
 def test_the_end_of_a_record_without_its_beginning_is_damage(
     fabric: RabbitFabric, rabbit: Open, namespace: str
 ) -> None:
-    publish(parse(namespace), stream_of(fabric), encode(DEAD, 0, "log", [big(1)])[1:])
+    publish(parse(namespace), stream_of(fabric), encode(CRASHED, 0, "log", [big(1)])[1:])
     reader = rabbit()
     for _ in range(2):
         with pytest.raises(CorruptRecord, match="the beginning of the record"):

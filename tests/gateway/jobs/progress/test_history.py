@@ -37,8 +37,8 @@ def history(records: list[StatsRecord]) -> History:
 def interleaved(seed: int) -> list[StatsRecord]:
     """Records of one worker in order, those of two workers in any order, and some duplicated."""
     chance = random.Random(seed)
-    by_worker = {worker: [each for each in RECORDS if each.life == worker] for worker in "ab"}
-    order = [each.life for each in RECORDS]
+    by_worker = {worker: [each for each in RECORDS if each.worker_id == worker] for worker in "ab"}
+    order = [each.worker_id for each in RECORDS]
     chance.shuffle(order)
     return [each for worker in order for each in [by_worker[worker].pop(0)] * chance.choice([1, 2])]
 

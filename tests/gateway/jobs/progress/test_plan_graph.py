@@ -53,7 +53,7 @@ def test_all_stages_are_idle_before_the_upload(world: World, sent: Sent) -> None
     assert graph.live
     assert all((stage.busy, stage.waiting, stage.idle) == (0.0, 0.0, 1.0) for stage in graph.stages)
     assert backlog(graph) == 0
-    assert [each.what for each in graph.happenings] == ["created"]
+    assert [each.what for each in graph.events] == ["created"]
 
 
 def test_unread_parts_are_the_backlog_of_their_scan(world: World, sent: Sent) -> None:
@@ -106,8 +106,8 @@ def finished_tables(world: World) -> dict[str, object]:
 
 def test_the_timeline_is_ordered_and_closes_with_the_end_of_the_job(world: World, sent: Sent) -> None:
     graph = finished(world, sent).graph(OWNER, JOB)
-    kinds = [each.what for each in graph.happenings]
-    moments = [each.at for each in graph.happenings]
+    kinds = [each.what for each in graph.events]
+    moments = [each.at for each in graph.events]
     assert moments == sorted(moments)
     assert kinds[0] == "created"
     assert kinds.count("completed") == len(sent.tables)

@@ -111,7 +111,7 @@ class ConnectionThread:
         connection = self._connection
         return None if connection is None else connection.blocked
 
-    def wait_up(self, deadline: float) -> None:
+    def wait_connected(self, deadline: float) -> None:
         """Waits for the first connection. An error that a retry cannot fix is raised immediately."""
         while not self.up:
             seen = self._changes.count
@@ -155,11 +155,11 @@ class ConnectionThread:
         """Reconnects, because an expected answer did not arrive."""
         generation = self.generation
 
-        def break_up(connection: Connection) -> None:
+        def disconnect(connection: Connection) -> None:
             if self.generation == generation:
                 raise OSError("reset by the client")
 
-        self.submit(break_up)
+        self.submit(disconnect)
 
     def lost(self) -> FabricError:
         """The error to raise while there is no connection."""

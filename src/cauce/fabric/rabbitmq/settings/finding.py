@@ -23,7 +23,7 @@ class Finding(msgspec.Struct, frozen=True):
     """How to fix the setting, or how to make it visible to the check."""
 
 
-def judge(
+def finding_of(
     setting: str,
     wanted: str,
     seen: Mapping[str, T],

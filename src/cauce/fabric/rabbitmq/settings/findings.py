@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cauce.fabric.rabbitmq.settings.facts import AmqpFacts, ClusterFacts, NodeFacts, Tuning
-from cauce.fabric.rabbitmq.settings.finding import NEEDS_AMQP, Finding, judge
+from cauce.fabric.rabbitmq.settings.finding import NEEDS_AMQP, Finding, finding_of
 from cauce.fabric.rabbitmq.settings.findings_state import policies, states, usable
 from cauce.fabric.rabbitmq.settings.required import (
     CONSUMER_TIMEOUT_MS,
@@ -57,13 +57,13 @@ def tuning_findings(tuning: Tuning) -> list[Finding]:
 def heartbeat(seen: Mapping[str, int]) -> Finding:
     wanted = f"{HEARTBEAT_S} (1 to {LONGEST_HEARTBEAT_S})"
     write = f"rabbitmq.conf: heartbeat = {HEARTBEAT_S}"
-    return judge("heartbeat", wanted, seen, lambda found: 1 <= found <= LONGEST_HEARTBEAT_S, write)
+    return finding_of("heartbeat", wanted, seen, lambda found: 1 <= found <= LONGEST_HEARTBEAT_S, write)
 
 
 def frame_max(seen: Mapping[str, int]) -> Finding:
     wanted = f"{FRAME_MAX} ({SMALLEST_FRAME} or more)"
     write = f"rabbitmq.conf: frame_max = {FRAME_MAX} (smaller ones make reading slower)"
-    return judge("frame_max", wanted, seen, lambda found: found == 0 or found >= SMALLEST_FRAME, write)
+    return finding_of("frame_max", wanted, seen, lambda found: found == 0 or found >= SMALLEST_FRAME, write)
 
 
 def _seen(nodes: Sequence[NodeFacts], name: str) -> dict[str, int]:
@@ -92,7 +92,7 @@ def is_supported(version: tuple[int, ...]) -> bool:
 
 def _version_finding(version: str) -> Finding:
     seen = {"": version} if version else {}
-    return judge(
+    return finding_of(
         "version",
         SUPPORTED,
         seen,
@@ -110,21 +110,21 @@ def _clustering(version: str, cluster: ClusterFacts | None, nodes: Sequence[Node
     locators = {node.name: node.leader_locator or "none" for node in nodes}
     ticks = _seen(nodes, "tick_s")
     return [
-        judge(
+        finding_of(
             "cluster_partition_handling",
             "any, from 4.3 on" if settled else _many("pause_minority", alone),
             handling,
             lambda found: alone or settled or found == "pause_minority",
             "rabbitmq.conf: cluster_partition_handling = pause_minority",
         ),
-        judge(
+        finding_of(
             "net_ticktime",
             _many(f"{NET_TICK_S} ({TICKS_S[0]} to {TICKS_S[-1]})", alone),
             ticks,
             lambda found: alone or found in TICKS_S,
             f"rabbitmq.conf: net_ticktime = {NET_TICK_S}",
         ),
-        judge(
+        finding_of(
             "queue_leader_locator",
             _many("balanced", alone),
             locators,
@@ -144,7 +144,7 @@ def _consumer_timeout(version: str, nodes: Sequence[NodeFacts]) -> Finding:
     seen = {node.name: node.consumer_timeout_ms for node in nodes}
     if per_queue and not seen:
         return Finding("consumer_timeout", "any, from 3.12 on", "", "ok")
-    return judge(
+    return finding_of(
         "consumer_timeout",
         "any, from 3.12 on" if per_queue else f"{CONSUMER_TIMEOUT_MS} or more",
         seen,
@@ -161,7 +161,7 @@ def _room(nodes: Sequence[NodeFacts]) -> list[Finding]:
         if node.memory_limit is not None and node.memory_total
     }
     return [
-        judge(
+        finding_of(
             "vm_memory_high_watermark",
             f"{MEMORY_SHARE} (up to {LARGEST_SHARE})",
             shares,
@@ -169,7 +169,7 @@ def _room(nodes: Sequence[NodeFacts]) -> list[Finding]:
             f"rabbitmq.conf: vm_memory_high_watermark.relative = {MEMORY_SHARE}",
             lambda found: f"{found:.2f}",
         ),
-        judge(
+        finding_of(
             "disk_free_limit",
             "512MB or more",
             _seen(nodes, "disk_limit"),
@@ -177,7 +177,7 @@ def _room(nodes: Sequence[NodeFacts]) -> list[Finding]:
             "rabbitmq.conf: disk_free_limit.absolute = 512MB, several GB on a server",
             _megabytes,
         ),
-        judge(
+        finding_of(
             "descriptors",
             f"65536 ({LEAST_DESCRIPTORS} or more)",
             _seen(nodes, "descriptors"),
@@ -193,14 +193,14 @@ def _megabytes(amount: int) -> str:
 
 def _logs(nodes: Sequence[NodeFacts]) -> list[Finding]:
     return [
-        judge(
+        finding_of(
             "log.file.level",
             "info",
             {node.name: node.file_level or "info" for node in nodes},
             lambda found: found in FILE_LEVELS,
             "rabbitmq.conf: log.file.level = info",
         ),
-        judge(
+        finding_of(
             "log.connection.level",
             "warning (not debug)",
             {node.name: node.connection_level or "info" for node in nodes},

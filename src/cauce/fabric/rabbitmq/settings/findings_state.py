@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Sequence
 
 from cauce.fabric.rabbitmq.settings.facts import AmqpFacts, ClusterFacts, NodeFacts
-from cauce.fabric.rabbitmq.settings.finding import NEEDS_AMQP, NEEDS_NODE, Finding, judge
+from cauce.fabric.rabbitmq.settings.finding import NEEDS_AMQP, NEEDS_NODE, Finding, finding_of
 from cauce.fabric.rabbitmq.settings.policies import Cut, cutting
 
 
 def states(amqp: AmqpFacts | None, cluster: ClusterFacts | None, nodes: Sequence[NodeFacts]) -> list[Finding]:
     return [
         _running(cluster, nodes),
-        judge(
+        finding_of(
             "partitions",
             "none",
             {node.name: ", ".join(node.partitions) or "none" for node in nodes},
@@ -30,7 +30,7 @@ def states(amqp: AmqpFacts | None, cluster: ClusterFacts | None, nodes: Sequence
 def _running(cluster: ClusterFacts | None, nodes: Sequence[NodeFacts]) -> Finding:
     counted = {} if cluster is None else {"": (len(nodes), len(cluster.members))}
     missing = [] if cluster is None else sorted(set(cluster.members) - {node.name for node in nodes})
-    return judge(
+    return finding_of(
         "running nodes",
         "all",
         counted,
@@ -45,12 +45,12 @@ def _stream_coordinator(nodes: Sequence[NodeFacts]) -> Finding:
     majority of members lost, no append is confirmed."""
     has = {node.name: node.coordinates_streams for node in nodes if node.coordinates_streams is not None}
     used = any(has.values())
-    return judge(
+    return finding_of(
         "stream coordinator",
         "on all nodes",
         has,
         lambda found: found or not used,
-        "reset the node without it and let it join again; if most lack it, create the cluster anew",
+        "reset the node without it and let it join again; if most lack it, create a new cluster",
         lambda found: "yes" if found else "no",
     )
 
@@ -61,7 +61,7 @@ def _alarms(amqp: AmqpFacts | None, cluster: ClusterFacts | None) -> Finding:
     alarms = blocked if cluster is None else cluster.alarms or blocked
     seen = {} if cluster is None and not blocked else {"": ", ".join(alarms) or "none"}
     write = "give the node more memory or disk space: publishing is blocked until then"
-    return judge("alarms", "none", seen, lambda found: found == "none", write)
+    return finding_of("alarms", "none", seen, lambda found: found == "none", write)
 
 
 def _servers(amqp: AmqpFacts | None) -> list[Finding]:
@@ -98,7 +98,7 @@ def _kinds(amqp: AmqpFacts | None) -> list[Finding]:
     write = "rabbitmqctl enable_feature_flag all"
     missing = NEEDS_AMQP if amqp is None else "needs the configure permission"
     return [
-        judge(
+        finding_of(
             name,
             "can be made",
             {"": tried[kind]} if kind in tried else {},
@@ -117,7 +117,7 @@ def _rights(amqp: AmqpFacts | None) -> list[Finding]:
         given = getattr(amqp.rights, right) if amqp is not None else None
         user, vhost = (amqp.user, amqp.vhost) if amqp is not None else ("", "")
         made.append(
-            judge(
+            finding_of(
                 f"right to {right}",
                 "yes",
                 {} if given is None else {user: given},

@@ -19,7 +19,7 @@ FRAME_MAX = 8 << 20
 CONSUMER_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MEMORY_SHARE = 0.4
 """Share of the machine's memory, for all nodes together."""
-PATIENT_DISCOVERY = (3, 13)
+SHORT_PEER_DISCOVERY = (3, 13)
 """Before this version, the first node of a new cluster still waits five seconds for its peers."""
 TOO_NEW = (5,)
 """Major versions change what clients see: one is refused until it has been tested."""

@@ -162,7 +162,7 @@ class Assembly:
     def __init__(self, patience: int) -> None:
         self._patience = patience
         self._open: dict[tuple[bytes, int], dict[int, Chunk]] = {}
-        self._begun: dict[tuple[bytes, int], int] = {}
+        self._first_offsets: dict[tuple[bytes, int], int] = {}
         self.missing = False
 
     def add(self, author: bytes, chunk: Chunk, offset: int, where: str) -> Record | None:
@@ -170,7 +170,7 @@ class Assembly:
         self._forget(author, chunk.first, offset)
         key = (author, chunk.first)
         pieces = self._open.setdefault(key, {})
-        self._begun.setdefault(key, offset)
+        self._first_offsets.setdefault(key, offset)
         pieces[chunk.index] = chunk
         # Pieces of one author arrive in order.
         self.missing = chunk.index == chunk.count - 1 and len(pieces) < chunk.count
@@ -184,10 +184,10 @@ class Assembly:
         a crashed author never continues."""
         for key in [
             key
-            for key, begun in self._begun.items()
-            if (key[0] == author and key[1] < first) or begun < offset - self._patience
+            for key, first_offset in self._first_offsets.items()
+            if (key[0] == author and key[1] < first) or first_offset < offset - self._patience
         ]:
             self._drop(key)
 
     def _drop(self, key: tuple[bytes, int]) -> None:
-        del self._open[key], self._begun[key]
+        del self._open[key], self._first_offsets[key]

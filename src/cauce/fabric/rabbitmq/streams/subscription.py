@@ -107,7 +107,7 @@ class Subscriptions:
     def discard(self, ended: Subscription) -> None:
         self._open.discard(ended)
 
-    def came(self, link: ConnectionThread, size: int) -> None:
+    def delivered(self, link: ConnectionThread, size: int) -> None:
         """Called by a connection thread. The reader of a closed subscription opens another one."""
         self._unchecked_bytes += size
         if self._unchecked_bytes < EASY_BYTES:
@@ -189,7 +189,7 @@ class Subscription:
         self._came_bytes += len(message.body)
         if self.waiting_bytes <= EASY_BYTES and tag - self._settled >= PREFETCH // 2:
             self._settle(tag)
-        self._subscriptions.came(self.link, len(message.body))
+        self._subscriptions.delivered(self.link, len(message.body))
         self._subscriptions.changes.notify()
 
     def _settle(self, tag: int) -> None:

@@ -77,7 +77,7 @@ class Writer:
         self._next_tag = 1
         self._batch: _Batch | None = None
         self._silence_s = CONFIRM_S
-        link.on_broken.append(self._broke)
+        link.on_broken.append(self._channel_failed)
 
     def note(self, content: bytes = b"") -> bytes:
         """Encodes a message without records, with the next seq."""
@@ -149,7 +149,7 @@ class Writer:
         channel.events["basic_ack"].add(lambda tag, multiple: self._settle(tag, multiple, refused=False))
         channel.events["basic_nack"].add(lambda tag, multiple: self._settle(tag, multiple, refused=True))
         channel.events["basic_return"].add(self._returned)
-        channel.on_closed = self._broke
+        channel.on_closed = self._channel_failed
         self._channel, self._next_tag = channel, 1
         return channel
 
@@ -162,7 +162,7 @@ class Writer:
         if self._batch is not None:
             self._batch.send_back(int(message.message_id))
 
-    def _broke(self, problem: amqp.AMQPError | None = None) -> None:
+    def _channel_failed(self, problem: amqp.AMQPError | None = None) -> None:
         self._channel = None
         if self._batch is not None:
             self._batch.broken = problem

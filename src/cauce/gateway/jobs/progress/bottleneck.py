@@ -15,7 +15,7 @@ def bottleneck_of(view: JobView, graph: GraphBody, job: str) -> str:
     first missing answer waits for."""
     open_stages = [stage for stage in graph.stages if stage.finished < stage.tasks and stage.busy >= _NOTABLE]
     if not open_stages:
-        return f"job {job} is running: {view.waits_for()}"
+        return f"job {job} is running: {view.missing_input()}"
     slowest = max(open_stages, key=lambda stage: (stage.busy, -stage.number))
     return f"job {job} is running: {slowest.name} is the bottleneck, {_words(slowest, graph.edges)}"
 

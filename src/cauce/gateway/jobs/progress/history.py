@@ -103,7 +103,7 @@ class History:
                 self.take(load_stats(each.body))
 
     def take(self, stats: StatsRecord) -> None:
-        worker = self._workers.setdefault(stats.life, _WorkerStats())
+        worker = self._workers.setdefault(stats.worker_id, _WorkerStats())
         if stats.at <= worker.at:
             return
         worker.take(stats)

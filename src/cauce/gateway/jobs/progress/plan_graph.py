@@ -11,7 +11,7 @@ import msgspec
 
 from cauce.api.jobs import ENDED
 from cauce.gateway.jobs.progress.history import Gain, History, HistoryBody
-from cauce.gateway.jobs.progress.timeline import Happening, happenings
+from cauce.gateway.jobs.progress.timeline import TimelineEvent, timeline_events
 from cauce.gateway.jobs.read_model import JobView
 from cauce.job.topology import Topology
 from cauce.plan.explain import queries_of
@@ -77,7 +77,7 @@ class GraphBody(msgspec.Struct, frozen=True):
     stages: list[StageBody]
     edges: list[EdgeBody]
     history: HistoryBody
-    happenings: list[Happening]
+    events: list[TimelineEvent] = msgspec.field(name="happenings")
 
 
 class _Numbers:
@@ -130,14 +130,14 @@ def graph_of(view: JobView, now: float, job: str, why: str = "") -> GraphBody:
     numbers = _Numbers(view.topology, history, now, live)
     stages = [_stage(view, history, numbers, number) for number in range(len(view.topology.plan.stages))]
     edges = [*_raw_edges(view, history, numbers), *_edges(view, history, numbers)]
-    events = happenings(view)
+    events = timeline_events(view)
     return GraphBody(job, now, live, why, stages, edges, _history(view, history, numbers, events, now), events)
 
 
 def graph_without_plan(view: JobView, now: float, job: str, why: str) -> GraphBody:
     """For a job whose plan can no longer be built: no stages, only its timeline."""
     extent = view.history.extent or (now, now)
-    return GraphBody(job, now, view.state not in ENDED, why, [], [], HistoryBody(*extent, []), happenings(view))
+    return GraphBody(job, now, view.state not in ENDED, why, [], [], HistoryBody(*extent, []), timeline_events(view))
 
 
 def _stage(view: JobView, history: History, numbers: _Numbers, number: int) -> StageBody:
@@ -258,7 +258,9 @@ def _backlog(topology: Topology, history: History, edge: Edge, reader: Stage) ->
     return max(made - read, 0)
 
 
-def _history(view: JobView, history: History, numbers: _Numbers, events: list[Happening], now: float) -> HistoryBody:
+def _history(
+    view: JobView, history: History, numbers: _Numbers, events: list[TimelineEvent], now: float
+) -> HistoryBody:
     start = min([numbers.start, *(each.at for each in events)])
     latest = max([numbers.end, *(each.at for each in events)])
     end = max(now if view.state not in ENDED else latest, start + 1e-3)

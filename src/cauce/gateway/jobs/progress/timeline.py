@@ -10,29 +10,29 @@ from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.public_text import without_folders
 
 
-class Happening(msgspec.Struct, frozen=True):
+class TimelineEvent(msgspec.Struct, frozen=True):
     at: float
     what: str
     about: str
 
 
-def happenings(view: JobView) -> list[Happening]:
+def timeline_events(view: JobView) -> list[TimelineEvent]:
     """The events of a job, by time."""
     return sorted(_all(view), key=lambda each: each.at)
 
 
-def _all(view: JobView) -> Iterator[Happening]:
-    yield Happening(view.manifest.created, "created", "")
+def _all(view: JobView) -> Iterator[TimelineEvent]:
+    yield TimelineEvent(view.manifest.created, "created", "")
     for table, receipts in view.receipts.items():
         if receipts.first_at:
-            yield Happening(receipts.first_at, "first part", f"of {table}")
+            yield TimelineEvent(receipts.first_at, "first part", f"of {table}")
         if receipts.complete is not None and receipts.completed_at:
             parts = f"{receipts.complete} part{'' if receipts.complete == 1 else 's'}"
-            yield Happening(receipts.completed_at, "completed", f"{table} with {parts}")
+            yield TimelineEvent(receipts.completed_at, "completed", f"{table} with {parts}")
     for stage in view.topology.plan.stages if view.plan_problem() is None else ():
         tasks = [task.number for task in view.topology.tasks if task.stage is stage]
         progress = [view.history.progress[task] for task in tasks if task in view.history.progress]
         if progress and len(progress) == len(tasks) and all(each.finished for each in progress):
-            yield Happening(max(each.at for each in progress), "finished", stage.name)
+            yield TimelineEvent(max(each.at for each in progress), "finished", stage.name)
     if view.outcome is not None:
-        yield Happening(view.outcome.at, view.state, without_folders(view.outcome.cause))
+        yield TimelineEvent(view.outcome.at, view.state, without_folders(view.outcome.cause))

@@ -139,7 +139,7 @@ def _keys(draw: Draw, count: int) -> Octets:
 
 
 def _portrait(draw: Draw, count: int) -> Ints:
-    """None at all for many; once in a while the entry has one key more."""
+    """Empty for many movies; a few entries have an additional key."""
     portrait = np.where(draw.chance(0.45, count), 0, draw.below(len(_pools().portraits), count))
     return np.where(draw.chance(0.01, count), 1, portrait)
 

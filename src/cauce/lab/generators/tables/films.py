@@ -54,7 +54,7 @@ def films(movies: int, seed: int) -> Films:
 
 
 def _plant_twins(ids: Ints, kind: Ints, places: Ints) -> None:
-    """Let some records repeat the one before them, most often one that a query asks for.
+    """Makes some records repeat the one before them, most often one that a query asks for.
 
     Both lie in one block, because a block is written without a look at the others.
     """

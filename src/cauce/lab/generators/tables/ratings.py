@@ -46,10 +46,10 @@ def blocks(movies: int, rows: int, seed: int) -> Iterator[bytes]:
     ends = np.cumsum(apportion(rows, weights[draw.order(users)]))
     for block, start, end in spans(rows, _BLOCK_ROWS):
         user = 1 + np.searchsorted(ends, np.arange(start, end), side="right")
-        yield _rows(Draw(seed, "movies", "ratings", block), user, rated_ids(movies, seed), users)
+        yield _rows(Draw(seed, "movies", "ratings", block), user, rated_ids(movies, seed))
 
 
-def _rows(draw: Draw, user: Ints, rated: tuple[Ints, Ints], users: int) -> bytes:
+def _rows(draw: Draw, user: Ints, rated: tuple[Ints, Ints]) -> bytes:
     count = len(user)
     every, table = rated
     movie = table[draw.below(TABLE_SLOTS, count)]

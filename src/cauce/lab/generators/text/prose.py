@@ -57,7 +57,7 @@ class Prose:
         pool = Pool()
         self._openers = pool.add(style.openers)
         subjects = phrases(draw, style.subjects, style.words, style.variety)
-        # Twins lie a group apart: the one for the start of a sentence, the other for after an opener.
+        # Each subject twice, one group apart: plain after an opener, capitalised at the start of a sentence.
         self._subjects = pool.add(subjects)
         pool.add([capital(subject) for subject in subjects])
         self._predicates = [self._add_predicates(pool, draw, style, mood) for mood in (0, 1, 2)]
@@ -78,7 +78,7 @@ class Prose:
         pieces = self._draw(draw, moods)
         stops = np.cumsum(np.maximum(sentences, 0))
         if len(moods):
-            # A text does not end in a blank: the last end of each is the twin without it.
+            # A text does not end in white space: its last end is replaced by the variant without it.
             pieces[stops[sentences > 0] - 1, _PIECES - 1] += len(lexicon.ENDS)
         marks = np.concatenate([[0], np.cumsum(self._quoted[pieces].any(axis=1))])
         quoted = marks[stops] > marks[stops - np.maximum(sentences, 0)]

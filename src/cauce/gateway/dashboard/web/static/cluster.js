@@ -31,7 +31,7 @@ export class ClusterPage {
     this.rows = h("tbody");
     this.log = h("pre.log", { tabindex: "0", hidden: true, role: "region", "aria-label": "Log" });
     this.logTitle = h("h3", { hidden: true });
-    this.list = h("ol.happenings.long");
+    this.list = h("ol.events.long");
     this.live = h("span.live", { role: "status" });
     this.body = h("div", { hidden: true }, this.cards());
     this.element = h("section", { "aria-labelledby": "title" },

@@ -10,23 +10,23 @@ const WIDTH = 960;
 const TOP = 26;
 
 /**
- * @typedef {{at: number, what: string, about: string}} Happening
+ * @typedef {{at: number, what: string, about: string}} TimelineEvent
  * @typedef {{start: number, end: number, busy: number[][]}} History
  */
 
 /**
  * @param {{name: string}[]} stages
  * @param {History} history
- * @param {Happening[]} happenings
+ * @param {TimelineEvent[]} events
  * @returns {Element}
  */
-export function timeline(stages, history, happenings) {
-  const from = Math.min(history.start, ...happenings.map((each) => each.at));
-  const to = Math.max(history.end, from + 1, ...happenings.map((each) => each.at));
+export function timeline(stages, history, events) {
+  const from = Math.min(history.start, ...events.map((each) => each.at));
+  const to = Math.max(history.end, from + 1, ...events.map((each) => each.at));
   const x = (/** @type {number} */ at) => LABEL + ((at - from) / (to - from)) * (WIDTH - LABEL - 10);
   const bottom = TOP + stages.length * LANE;
   const lanes = stages.map((stage, index) => lane(stage.name, history, history.busy[index] ?? [], index, x));
-  const marks = happenings.map((each) => s("g.mark", { class: `mark ${each.what}` },
+  const marks = events.map((each) => s("g.mark", { class: `mark ${each.what}` },
     s("title", {}, `${clock(each.at)}  ${each.what} ${each.about}`),
     s("line", { x1: x(each.at), x2: x(each.at), y1: TOP - 6, y2: bottom }),
     s("circle", { cx: x(each.at), cy: TOP - 8, r: 4 })));
@@ -53,9 +53,9 @@ function lane(name, history, shares, index, x) {
     s("text", { x: LABEL - 8, y: y + 15, "text-anchor": "end" }, fitted(name, LABEL - 12)), cells);
 }
 
-/** @param {Happening[]} happenings */
-export function list(happenings) {
-  const lines = happenings.map((each) =>
+/** @param {TimelineEvent[]} events */
+export function list(events) {
+  const lines = events.map((each) =>
     h("li", {}, h("time.quiet", {}, clock(each.at)), h(`span.dot.${each.what.replace(/\W/g, "-")}`), `${each.what} ${each.about}`));
-  return h("ol.happenings", {}, lines);
+  return h("ol.events", {}, lines);
 }

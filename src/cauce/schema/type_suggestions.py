@@ -14,7 +14,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHOWN_CHARACTERS = 60
 
 
-def misled(schema: TableSchema, rejects: pl.DataFrame) -> list[str]:
+def type_suggestions(schema: TableSchema, rejects: pl.DataFrame) -> list[str]:
     """A sentence for each column with rejected cells: how many, an example, and the option that reads them. `rejects`
     are those of this table, in the form of `REJECT_SCHEMA`."""
     return [_sentence(schema, column, cells) for column, cells in _by_column(schema, rejects)]

@@ -1,4 +1,4 @@
-"""Clients of RabbitMQ, each writing to a stream and reading it again in the way that suits it best."""
+"""Client libraries of RabbitMQ: each publishes to a stream and consumes it, as documented."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ STREAM = {"x-queue-type": "stream"}
 PREFETCH = 16
 
 Mark = tuple[float, float]
-"""Time, and time that the process has computed, in seconds."""
+"""Wall time and processor time, in seconds."""
 
 Library = Callable[[Broker, str, int, bytes], tuple[Mark, Mark, Mark]]
-"""Publishes so many messages to a stream it makes, reads them again and removes it. Tells when it began, when it had
-published and when it had read all."""
+"""Declares a stream, publishes `count` messages, consumes them and deletes the stream. Returns the times of the
+start, of the last confirm and of the last delivery."""
 
 
 def mark() -> Mark:
@@ -40,7 +40,7 @@ def py_amqp(frame_bytes: int) -> Library:
     return _with(connect)
 
 
-def as_we_use_it(broker: Broker) -> amqp.Connection:
+def cauce_connection(broker: Broker) -> amqp.Connection:
     return Connection(broker, broker.servers[0], "bench")
 
 
@@ -57,13 +57,13 @@ def _with(connect: Callable[[Broker], amqp.Connection]) -> Library:
             channel.basic_qos(0, PREFETCH, False)
             left = count
 
-            def take(message: amqp.Message) -> None:
+            def receive(message: amqp.Message) -> None:
                 nonlocal left
                 left -= 1
                 message.channel.basic_ack(message.delivery_tag)
 
             channel.basic_consume(
-                name, callback=take, arguments={"x-stream-offset": "first"}, on_cancel=lambda tag: None
+                name, callback=receive, arguments={"x-stream-offset": "first"}, on_cancel=lambda tag: None
             )
             while left:
                 connection.drain_events(timeout=60)
@@ -118,17 +118,17 @@ async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple
     await channel.declare_queue(name, passive=True)
     published = mark()
     await channel.set_qos(PREFETCH)
-    left, over = count, asyncio.Event()
+    left, all_received = count, asyncio.Event()
 
-    async def take(message: library.abc.AbstractIncomingMessage) -> None:
+    async def receive(message: library.abc.AbstractIncomingMessage) -> None:
         nonlocal left
         await message.ack()
         left -= 1
         if not left:
-            over.set()
+            all_received.set()
 
-    await queue.consume(take, arguments={"x-stream-offset": "first"})
-    await over.wait()
+    await queue.consume(receive, arguments={"x-stream-offset": "first"})
+    await all_received.wait()
     consumed = mark()
     with suppress(Exception):
         await queue.delete(if_unused=False, if_empty=False)
@@ -139,9 +139,9 @@ async def _aio_pika(broker: Broker, name: str, count: int, body: bytes) -> tuple
 _ALL: dict[str, tuple[str, Library]] = {
     "py-amqp, 128 KiB": ("amqp", py_amqp(128 << 10)),
     "py-amqp, 2 MiB": ("amqp", py_amqp(FRAME_BYTES)),
-    "as we use it, 2 MiB": ("amqp", _with(as_we_use_it)),
+    "Cauce's connection, 2 MiB": ("amqp", _with(cauce_connection)),
     "pika": ("pika", pika),
     "aio-pika": ("aio_pika", aio_pika),
 }
 LIBRARIES = {name: library for name, (module, library) in _ALL.items() if importlib.util.find_spec(module)}
-"""Those that are installed. The number is the size of a frame; a broker has to allow it."""
+"""The installed libraries. The number is the maximum frame size; the broker must allow it."""

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from cauce.scan.block import REJECT_SCHEMA
-from cauce.schema import ColumnSchema, DatasetSchema, TableSchema, misled
+from cauce.schema import ColumnSchema, DatasetSchema, TableSchema, type_suggestions
 
 
 def rejects(column: str | None, *raws: str) -> pl.DataFrame:
@@ -15,7 +15,7 @@ def rejects(column: str | None, *raws: str) -> pl.DataFrame:
 
 
 def sentences(kind: str, *raws: str) -> list[str]:
-    return misled(TableSchema("t", "t.csv", (ColumnSchema("x", kind),)), rejects("x", *raws))
+    return type_suggestions(TableSchema("t", "t.csv", (ColumnSchema("x", kind),)), rejects("x", *raws))
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_cells_are_counted_and_the_first_is_shown() -> None:
 
 def test_names_that_are_not_identifiers_are_quoted_for_the_shell() -> None:
     schema = TableSchema("my table", "my table.csv", (ColumnSchema('a "b"', "integer"),))
-    (sentence,) = misled(schema, rejects('a "b"', "x"))
+    (sentence,) = type_suggestions(schema, rejects('a "b"', "x"))
     assert sentence.endswith("""use --type '"my table"."a ""b"\""=text'""")
     named = sentence.rpartition("--type '")[2].removesuffix("=text'")
     assert DatasetSchema((schema,)).override(named, "text").table("my table").columns[0].type == "text"
 
 
 def test_rejected_records_need_no_type() -> None:
-    assert misled(TableSchema("t", "t.csv", (ColumnSchema("x", "integer"),)), rejects(None, "1,2,3")) == []
+    assert type_suggestions(TableSchema("t", "t.csv", (ColumnSchema("x", "integer"),)), rejects(None, "1,2,3")) == []

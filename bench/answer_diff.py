@@ -1,6 +1,6 @@
-"""Says where two folders of answers differ, whatever their numbers look like and whatever order their rows have.
+"""Finds differences between answers, ignoring the formatting of numbers and the order of rows.
 
-Peers print floats and decimals in their own ways, and not all keep an order; everything else must be the same.
+Peers format floats and decimals differently, and some do not keep an order. Everything else must be equal.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ TOLERANCE = 1e-9
 SHOWN_CHARACTERS = 200
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?")
-"""Short enough that the ids in our answers, which are 32 hexadecimal digits, are never taken for one."""
+"""Limited in length, so that ids of 32 hexadecimal digits never match."""
 
 
 def difference(ours: Path, theirs: Path) -> str:
     """The first difference between two CSV answers, as a sentence; empty if they agree."""
     if not theirs.is_file():
-        return "there is no answer"
+        return "the answer is missing"
     (header, mine), (their_header, others) = _read(ours), _read(theirs)
     if header != their_header:
         return f"the columns are {', '.join(their_header)}, not {', '.join(header)}"
@@ -36,7 +36,7 @@ def difference(ours: Path, theirs: Path) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two cells hold the same: text, or numbers that are equal but for the last digits."""
+    """Whether two cells are equal: as text, or as numbers up to rounding."""
     if one == other:
         return True
     if not (_NUMBER.fullmatch(one) and _NUMBER.fullmatch(other)):
@@ -51,7 +51,7 @@ def _read(path: Path) -> tuple[Row, list[Row]]:
 
 
 def _key(row: Row) -> tuple[list[str], list[float]]:
-    """Texts first, then numbers: two rows with the same texts have numbers that are far from each other, or alike."""
+    """Sorts by texts, then by numbers, so that rounding of a number does not change which rows are compared."""
     numbers = [bool(_NUMBER.fullmatch(cell)) for cell in row]
     texts = ["" if number else cell for cell, number in zip(row, numbers, strict=True)]
     return texts, [float(cell) for cell, number in zip(row, numbers, strict=True) if number]

@@ -1,4 +1,4 @@
-"""A service or a gateway of its own for a measurement, on a free port of loopback, gone when the block ends."""
+"""A service or gateway process for a measurement, on a free loopback port. It is terminated at the end of the block."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ READY_S = 60.0
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServerProcess:
     url: str
     pid: int
 
     def cpu_s(self) -> float:
-        """Processor time of the service's processes that are alive, so far."""
+        """Processor time so far of all running processes of the service."""
         return cpu_of([self.pid])
 
 
 def cpu_of(pids: Sequence[int]) -> float:
-    """Processor time of processes and of all below them, so far."""
+    """Processor time so far of processes and all their descendants."""
     total = 0.0
     for pid in pids:
         try:
@@ -49,13 +49,13 @@ def cpu_of(pids: Sequence[int]) -> float:
 
 
 @contextmanager
-def serving(what: str, folder: Path, options: Sequence[str] = ()) -> Iterator[Serving]:
+def serving(what: str, folder: Path, options: Sequence[str] = ()) -> Iterator[ServerProcess]:
     """`what` is the command: serve or gateway."""
     command = module_command("cauce", what, "--dir", str(folder), "--port", "0", *options)
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
         try:
-            yield Serving(_address(process, what), process.pid)
+            yield ServerProcess(_address(process, what), process.pid)
         finally:
             process.terminate()
             try:
@@ -70,11 +70,11 @@ def serving(what: str, folder: Path, options: Sequence[str] = ()) -> Iterator[Se
 def _address(process: subprocess.Popen[bytes], what: str) -> str:
     assert process.stdout is not None
     due = time.monotonic() + READY_S
-    said = b""
-    while (found := re.search(rb"ready on (\S+)\n", said)) is None:
+    output = b""
+    while (found := re.search(rb"ready on (\S+)\n", output)) is None:
         readable, _, _ = select.select([process.stdout], [], [], max(due - time.monotonic(), 0))
         more = process.stdout.read1(4096) if readable else b""  # type: ignore[attr-defined]
         if not more:
-            raise JobFailed(f"cauce {what} did not start; run it by hand to see why")
-        said += more
+            raise JobFailed(f"cauce {what} did not start; run it in a terminal to see the cause")
+        output += more
     return found[1].decode()

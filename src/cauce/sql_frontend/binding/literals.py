@@ -1,4 +1,4 @@
-"""INTERVAL literals: months, days and microseconds."""
+"""Literals: numbers, and intervals of months, days and microseconds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,27 @@ from sqlglot import exp
 from cauce.sql_frontend.functions.time_kernels import UNITS, unit_named
 from cauce.sql_frontend.problems import StatementError
 from cauce.sql_frontend.tree import Constant
-from cauce.sql_frontend.types import INTERVAL
+from cauce.sql_frontend.types import DOUBLE, INTERVAL, MOST_DIGITS, decimal, integer_of
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*(?:,|and)?", re.IGNORECASE)
 _CLOCK = re.compile(r"\s*([+-])?(\d+):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*")
+
+
+def number_constant(text: str, where: int) -> Constant:
+    plain = text.replace("_", "")
+    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", plain):
+        raise StatementError(f"{text} is not a number", where)
+    if "e" in plain.lower():
+        return Constant(DOUBLE, float(plain), True, at=where)
+    if "." not in plain:
+        value = int(plain)
+        kind = integer_of(value)
+        return Constant(kind, float(value) if kind == DOUBLE else value, True, at=where)
+    scale = len(plain.partition(".")[2])
+    precision = max(len(plain) - 1, 1)
+    if precision > MOST_DIGITS:
+        return Constant(DOUBLE, float(plain), True, at=where)
+    return Constant(decimal(precision, scale), Decimal(plain), True, at=where)
 
 
 def interval_constant(text: str, unit: exp.Expr | None, where: int) -> Constant:

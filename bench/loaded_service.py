@@ -1,4 +1,4 @@
-"""A service under measurement: its processes, its timeline, and clients that keep it at work and check every answer."""
+"""A service under load: its processes, its timeline, and clients that submit jobs and compare every answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.serving import serving
+from bench.server_process import serving
 from cauce.client import Service
 from cauce.doctor.launch.service_dir import ServiceDir
 from cauce.doctor.model.messages import ObservedProcess
@@ -25,22 +25,22 @@ LONGEST_S = 120.0
 
 class Measured:
     def __init__(self, folder: Path, url: str) -> None:
-        self.home = ServiceDir(folder)
+        self.service_dir = ServiceDir(folder)
         self.url = url
-        self._fabric = open_fabric(self.home.cluster().fabric)
+        self._fabric = open_fabric(self.service_dir.cluster().fabric)
         self._timeline = EventLog(self._fabric)
 
-    def alive(self) -> dict[str, ObservedProcess]:
-        return {each.name: each for each in self.home.running_processes()}
+    def running(self) -> dict[str, ObservedProcess]:
+        return {each.name: each for each in self.service_dir.running_processes()}
 
-    def well(self, size: int) -> bool:
-        with QueryClient(self.home.cluster()) as client:
-            view = client.status()
+    def ready(self, size: int) -> bool:
+        with QueryClient(self.service_dir.cluster()) as client:
+            status = client.status()
         return (
-            view is not None
-            and view.leads
-            and len(view.rows) == size
-            and all(row.state == "running" and row.ready for row in view.rows)
+            status is not None
+            and status.leads
+            and len(status.rows) == size
+            and all(row.state == "running" and row.ready for row in status.rows)
         )
 
     def events(self) -> list[Event]:
@@ -51,7 +51,7 @@ class Measured:
 
 
 class Clients:
-    """Submit the same files over and over; the answers must never differ."""
+    """Threads that submit the same files repeatedly; all answers must be equal."""
 
     def __init__(self, url: str, data: Path, count: int) -> None:
         self._url = url
@@ -74,7 +74,7 @@ class Clients:
                     job = service.submit("books", self._data, QUERIES, job=f"load-{number}-{turn}")
                     self._compare({query: job.results(query).rows() for query in QUERIES})
                     job.cancel()
-                except Exception as problem:  # noqa: BLE001  (whatever it is, it is what was to be found out)
+                except Exception as problem:  # noqa: BLE001  (any failure is a result of the measurement)
                     self.problem = self.problem or f"{type(problem).__name__}: {problem}"
                     return
 
@@ -93,7 +93,7 @@ class Clients:
 
 @contextmanager
 def measured(scratch: Path, clients: int, scale: float, *options: str) -> Iterator[tuple[Measured, Clients]]:
-    """A service with clients that are at work. Ends with an error if any answer was another than the first."""
+    """A service with active clients. Exits with an error if any answer differs from the first."""
     data = scratch / "data"
     generate("books", data, scale=scale, seed=1)
     folder = scratch / "service"
@@ -105,14 +105,14 @@ def measured(scratch: Path, clients: int, scale: float, *options: str) -> Iterat
             load.end()
             service.close()
     if load.problem:
-        sys.exit(f"a client met this: {load.problem}")
+        sys.exit(f"a client failed: {load.problem}")
     if not load.done:
-        sys.exit("no job was answered meanwhile: nothing was proven")
+        sys.exit("no job was answered meanwhile; the measurement is void")
 
 
 def wait_for(what: str, holds: Callable[[], bool]) -> None:
-    begun = time.monotonic()
+    started = time.monotonic()
     while not holds():
-        if time.monotonic() - begun > LONGEST_S:
-            sys.exit(f"{what}: not within {LONGEST_S:.0f} s")
+        if time.monotonic() - started > LONGEST_S:
+            sys.exit(f"timeout after {LONGEST_S:.0f} s: waited for {what}")
         time.sleep(0.01)

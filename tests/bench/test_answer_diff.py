@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.compare import difference, same
+from bench.answer_diff import difference, same
 
 OURS = "title,rating\nOne,4.75\nTwo,1.25\nThree,\n"
 
@@ -31,7 +31,7 @@ def test_the_same_answer(theirs: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "told"),
+    ("theirs", "message"),
     [
         ("title,rating\nOne,4.75\nTwo,1.2500001\nThree,\n", "Two | 1.2500001, not Two | 1.25"),
         ("title,rating\nOne,4.75\nTvo,1.25\nThree,\n", "not Two | 1.25"),
@@ -42,13 +42,13 @@ def test_the_same_answer(theirs: str, tmp_path: Path) -> None:
     ],
     ids=["a digit", "a letter", "a row too few", "a row twice", "a null", "a column"],
 )
-def test_a_planted_disagreement_is_reported(theirs: str, told: str, tmp_path: Path) -> None:
-    assert told in compared(tmp_path, theirs)
+def test_a_planted_disagreement_is_reported(theirs: str, message: str, tmp_path: Path) -> None:
+    assert message in compared(tmp_path, theirs)
 
 
 def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ours.csv").write_text(OURS)
-    assert difference(tmp_path / "ours.csv", tmp_path / "none.csv") == "there is no answer"
+    assert difference(tmp_path / "ours.csv", tmp_path / "none.csv") == "the answer is missing"
 
 
 def test_numbers_are_the_same_up_to_their_last_digits() -> None:

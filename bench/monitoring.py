@@ -1,11 +1,11 @@
-"""The cost of monitoring: `python -m bench.watching [--dataset books] [--scale 0.1] [--rounds 15]`.
+"""The cost of monitoring: `python -m bench.monitoring [--dataset books] [--scale 0.1] [--rounds 15]`.
 
-Two services side by side. In one, workers tell of their tasks, the dashboard's streams of all jobs and of the job at
-work are open, and Prometheus asks every second; in the other nothing of that. The same jobs in turn, the order of the
-two changing from round to round; the ratio is the median of the rounds' ratios. Aim: 1.01 at most.
+Compares two services. In one, workers append task statistics, the dashboard's event streams of all jobs and of the
+running job are open, and Prometheus scrapes every second; in the other, none of this. Both run the same jobs, in an
+order that alternates. The ratio is the median of the ratios of all rounds. Aim: at most 1.01.
 
-On a machine that others use, times say little. So the costs are also looked at one by one: the processor time that
-gateways take more because of the streams, and the share of a worker's that goes into telling of its tasks.
+Absolute times are not comparable on a shared machine. So two costs are also measured separately: the additional
+processor time of gateways for the streams, and the share of a worker's processor time for task statistics.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 import psutil
 import urllib3
 
-from bench.serving import Serving, serving
+from bench.server_process import ServerProcess, serving
 from cauce.client import Service
 from cauce.datasets import BUILT_IN, load
 from cauce.fabric.memory import MemoryFabric, Store
@@ -54,16 +54,16 @@ class Rounds:
     wall_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
     gateways_s: list[float] = field(default_factory=list)
-    """Processor time of the gateways alone."""
+    """Processor time of the gateways only."""
 
 
 class Watchers:
-    """The requests of an open page and a monitoring system. One page, one scrape a second."""
+    """The requests of one open dashboard page and of a monitoring system that scrapes every second."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._http = urllib3.PoolManager(maxsize=8, retries=False)
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self.bytes = 0
         threading.Thread(target=self._follow, args=("/v1/events",), daemon=True).start()
         threading.Thread(target=self._scrape, daemon=True).start()
@@ -76,26 +76,26 @@ class Watchers:
             response = self._http.request("GET", self._url + path, preload_content=False)
             for chunk in response.stream(CHUNK):
                 self.bytes += len(chunk)
-                if self._over.is_set():
+                if self._stopped.is_set():
                     return
         except urllib3.exceptions.HTTPError:
             # The service has stopped.
             return
 
     def _scrape(self) -> None:
-        while not self._over.wait(SCRAPE_S):
+        while not self._stopped.wait(SCRAPE_S):
             try:
                 self.bytes += len(self._http.request("GET", f"{self._url}/metrics").data)
             except urllib3.exceptions.HTTPError:
                 return
 
     def stop(self) -> None:
-        self._over.set()
+        self._stopped.set()
 
 
 @contextmanager
-def untold() -> Iterator[None]:
-    """Processes that are started in this block do not tell of their tasks."""
+def without_stats() -> Iterator[None]:
+    """Processes that are started in this block append no task statistics."""
     os.environ[STATS_VARIABLE] = "off"
     try:
         yield
@@ -103,7 +103,7 @@ def untold() -> Iterator[None]:
         del os.environ[STATS_VARIABLE]
 
 
-def run(service: Serving, dataset: str, data: Path, job: str, watchers: Watchers | None, into: Rounds) -> None:
+def run(service: ServerProcess, dataset: str, data: Path, job: str, watchers: Watchers | None, into: Rounds) -> None:
     cpu_s, gateways_s = service.cpu_s(), cpu_of_gateways(service)
     started = time.monotonic()
     with Service(service.url) as client:
@@ -117,7 +117,7 @@ def run(service: Serving, dataset: str, data: Path, job: str, watchers: Watchers
         sent.cancel()
 
 
-def cpu_of_gateways(service: Serving) -> float:
+def cpu_of_gateways(service: ServerProcess) -> float:
     total = 0.0
     for child in psutil.Process(service.pid).children(recursive=True):
         try:
@@ -129,8 +129,8 @@ def cpu_of_gateways(service: Serving) -> float:
     return total
 
 
-class Counting(Stats):
-    """Counts the steps it was given to time, and the processor time in which it appended statistics."""
+class CountedStats(Stats):
+    """Counts the timed steps, and the processor time of appending statistics."""
 
     steps = 0
     appending_s = 0.0
@@ -146,7 +146,7 @@ class Counting(Stats):
 
 
 class Idle(Task):
-    """A task without work that reports each step as done."""
+    """A task whose steps do nothing."""
 
     def __init__(self, like: Task) -> None:
         super().__init__(like.context, like.spec)
@@ -155,9 +155,9 @@ class Idle(Task):
         return Step.PROGRESS
 
 
-def work_alone(prepared: Prepared) -> tuple[float, Counting, Task]:
-    """Processor time of a job from start to end in this process, by one worker on a store in memory; what it told of,
-    and one of its tasks."""
+def run_in_process(prepared: Prepared) -> tuple[float, CountedStats, Task]:
+    """Runs a whole job with one worker in this process, on the memory fabric. Returns its processor time, its
+    statistics and an idle copy of one of its tasks."""
     fabric = MemoryFabric(Store())
     topology = Topology(prepared.plan, 2)
     plan = prepared.plan
@@ -167,7 +167,7 @@ def work_alone(prepared: Prepared) -> tuple[float, Counting, Task]:
     while upload.step():
         pass
     collect = Collect(fabric, "job", topology, Memory())
-    stats = Counting(fabric)
+    stats = CountedStats(fabric)
     worker = Worker(fabric, plans={"job": plan}, stats=stats)
     started = time.process_time()
     while not collect.complete:
@@ -178,10 +178,10 @@ def work_alone(prepared: Prepared) -> tuple[float, Counting, Task]:
     return taken_s, stats, Idle(make_task(context, topology.tasks[0]))
 
 
-def telling_share(prepared: Prepared) -> float:
-    """Of the processor time of a job, what its worker needs to tell of it: the timing of each step, measured on steps
-    that do nothing, and the saying."""
-    taken_s, counted, task = work_alone(prepared)
+def stats_share(prepared: Prepared) -> float:
+    """The share of a worker's processor time that is spent on statistics: timing each step, measured on steps that do
+    nothing, and appending the records."""
+    taken_s, counted, task = run_in_process(prepared)
     stats = Stats(MemoryFabric(Store()))
     marks = [time.process_time()]
     for step in (task.step, lambda: stats.step("job", task)):
@@ -193,7 +193,7 @@ def telling_share(prepared: Prepared) -> float:
 
 
 def ratio(watched: Sequence[float], plain: Sequence[float]) -> tuple[float, float, float]:
-    """The median of the rounds' ratios, and the quartiles around it."""
+    """The median of the rounds' ratios, and both quartiles."""
     found = sorted(one / other for one, other in zip(watched, plain, strict=True))
     quarter = len(found) // 4
     return statistics.median(found), found[quarter], found[-1 - quarter]
@@ -203,15 +203,15 @@ def measure(dataset: str, data: Path, folder: Path, workers: int, rounds: int) -
     options = ["--workers", str(workers), "--gateways", "1"]
     watched, plain = Rounds(), Rounds()
     with (
-        serving("serve", folder / "watched", options) as seen,
-        untold(),
+        serving("serve", folder / "watched", options) as monitored,
+        without_stats(),
         serving("serve", folder / "plain", options) as alone,
     ):
-        watchers = Watchers(seen.url)
+        watchers = Watchers(monitored.url)
         for number in range(rounds + 1):
-            # The first round warms up, and does not count.
+            # The first round is a warm-up.
             into = (watched, plain) if number else (Rounds(), Rounds())
-            turns = [(seen, watchers, into[0]), (alone, None, into[1])]
+            turns = [(monitored, watchers, into[0]), (alone, None, into[1])]
             for service, open_page, taken in turns if number % 2 else turns[::-1]:
                 run(service, dataset, data, f"job-{number}", open_page, taken)
         watchers.stop()
@@ -219,7 +219,7 @@ def measure(dataset: str, data: Path, folder: Path, workers: int, rounds: int) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.watching", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.monitoring", description=__doc__)
     parser.add_argument("--dataset", choices=BUILT_IN, default="books")
     parser.add_argument("--scale", type=float, default=0.1)
     parser.add_argument("--rounds", type=int, default=15)
@@ -230,21 +230,22 @@ def main() -> int:
         generate(given.dataset, data, scale=given.scale, seed=1)
         watched, plain, asked = measure(given.dataset, data, Path(scratch), given.workers, given.rounds)
         prepared = prepare(load(given.dataset), data)
-        telling = statistics.median(telling_share(prepared) for _ in range(5))
+        stats_time = statistics.median(stats_share(prepared) for _ in range(5))
     sys.stdout.write(
         f"{given.rounds} rounds, a job of {statistics.median(plain.wall_s):.2f} s; "
-        f"streams and metrics brought {asked / 1e3:.0f} kB\n"
+        f"streams and metrics transferred {asked / 1e3:.0f} kB\n"
     )
     for what, one, other in (("time", watched.wall_s, plain.wall_s), ("CPU", watched.cpu_s, plain.cpu_s)):
         middle, low, high = ratio(one, other)
-        sys.stdout.write(f"{what}, watched to not watched: {middle:.3f} (half of the rounds {low:.3f} to {high:.3f})\n")
+        sys.stdout.write(f"{what}, with monitoring ÷ without: {middle:.3f} (quartiles {low:.3f} to {high:.3f})\n")
     more_s = statistics.median(watched.gateways_s) - statistics.median(plain.gateways_s)
     a_second = more_s / statistics.median(watched.wall_s)
     cores = os.cpu_count() or 1
     sys.stdout.write(
-        f"gateways: {a_second * 1e3:.1f} ms of processor time a second more, {a_second / cores:.2%} of {cores} cores\n"
+        f"gateways: {a_second * 1e3:.1f} ms additional processor time per second, "
+        f"{a_second / cores:.2%} of {cores} cores\n"
     )
-    sys.stdout.write(f"workers: {telling:.2%} of their time goes into telling of it\n")
+    sys.stdout.write(f"workers: {stats_time:.2%} of their processor time is spent on task statistics\n")
     sys.stdout.write(f"aim: {AIM:.2f} at most\n")
     return 0
 

@@ -1,7 +1,7 @@
-"""Whether doctors restart what is well when the machine is at its limit: `python -m bench.alarms [--minutes 10]`.
+"""Counts restarts of healthy processes on an overloaded machine: `python -m bench.false_alarms [--minutes 10]`.
 
-Keeps every core busy with programs that do nothing else, and the service with jobs; nothing is killed. Every death,
-hang, pause or restart on the timeline is a false alarm, or a true one that would be worse.
+Every core runs a busy loop while clients send jobs to a service; nothing is killed. Every crash, hang, pause or restart
+on the timeline is a false alarm, or a real failure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.service import measured, wait_for
+from bench.loaded_service import measured, wait_for
 
 SPIN = [sys.executable, "-c", "while True: pass"]
 ALARMS = ("crashed", "hung", "paused", "lost", "restarted", "backoff")
@@ -31,7 +31,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         counts = ["--workers", str(cores), "--gateways", "2", "--doctors", "3", "--watch", given.watch]
         with measured(Path(scratch), given.clients, given.scale, *counts) as (service, clients):
-            wait_for("all to be well", lambda: service.well(cores + 5))
+            wait_for("all processes to be ready", lambda: service.ready(cores + 5))
             spinning = [subprocess.Popen(SPIN) for _ in range(cores)]
             try:
                 end = time.monotonic() + 60 * given.minutes
@@ -47,7 +47,7 @@ def main() -> None:
     alarms = [f"{event.name} {event.what}: {event.reason}" for event in events if event.what in ALARMS]
     sys.stdout.write(
         f"{given.minutes:g} minutes at a load of {load:.1f} on {cores} cores, {clients.done} jobs answered: "
-        f"{len(alarms)} false alarms, {elections} needless elections\n"
+        f"{len(alarms)} false alarms, {elections} unnecessary elections\n"
     )
     if alarms:
         sys.exit("\n".join(alarms))
