@@ -1,4 +1,4 @@
-"""Remakes docs/images/run.svg: what `./cauce run` prints, taken from a real run on generated data.
+"""Remakes docs/images/sql.svg: what `./cauce sql` prints, taken from a real run on the files in examples/.
 
     .venv/bin/python scripts/picture.py
 
@@ -10,37 +10,38 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "run.svg"
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "docs" / "images" / "sql.svg"
 WIDTH = 108
-GENERATE = "generate books --out data --scale 0.002 --seed 7"
-RUN = "run books --data data --out answers --queries q1,q3,q4"
+QUESTION = "SELECT sku, count(*) AS orders, sum(paid) AS paid FROM orders GROUP BY ALL ORDER BY paid DESC LIMIT 3"
+RUN = ["sql", QUESTION, "--data", "examples/my_shop", "--type", "orders.paid=decimal(18,2)"]
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        cauce(GENERATE, folder)
-        printed = cauce(RUN, folder)
+    printed = cauce(RUN)
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(Text.assemble(("$ ", "bold green"), f"./cauce {RUN}"))
+    console.print(Text.assemble(("$ ", "bold green"), f"./cauce {shlex.join(RUN)}"))
     console.print(Text.from_ansi(printed.rstrip()))
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     picture = console.export_svg(title="cauce", unique_id="cauce")
     PICTURE.write_text(without_web_font(picture), encoding="utf-8")
 
 
-def cauce(arguments: str, folder: str) -> str:
+def cauce(arguments: list[str]) -> str:
     """What the command prints on a terminal of this width."""
     environment = {**os.environ, "COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "COLORTERM": "truecolor"}
-    command = [sys.executable, "-m", "cauce", *arguments.split()]
-    done = subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE)
+    command = [sys.executable, "-m", "cauce", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     return done.stdout.decode()
 
 

@@ -38,6 +38,11 @@ def linked(clone: Path, tmp_path: Path) -> Path:
     return other
 
 
+def own_environment() -> dict[str, str]:
+    """Without the sources of this clone, which are on the path if its own environment is a link."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def set_up(clone: Path) -> subprocess.CompletedProcess[str]:
     command = [
         "bash",
@@ -47,14 +52,17 @@ def set_up(clone: Path) -> subprocess.CompletedProcess[str]:
         "source scripts/environment.sh requirements.lock; "
         "exec $python -c 'import cauce.scan.warm_up as used; print(used.__file__)'",
     ]
-    environment = {**os.environ, "CAUCE_PYTHON": getattr(sys, "_base_executable", sys.executable)}
+    environment = {**own_environment(), "CAUCE_PYTHON": getattr(sys, "_base_executable", sys.executable)}
     return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
 
 
 def importable(clone: Path, *modules: str) -> list[str]:
     command = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     python = str(clone / ".venv/bin/python")
-    return [each for each in modules if subprocess.run([python, "-c", command, each], check=False).returncode == 0]
+    calls = {each: [python, "-c", command, each] for each in modules}
+    return [
+        each for each, call in calls.items() if subprocess.run(call, env=own_environment(), check=False).returncode == 0
+    ]
 
 
 def test_environment_has_neither_pip_nor_setuptools(clone: Path) -> None:

@@ -51,7 +51,6 @@ INNER_LAYERS = {
         "settings",
         "kept",
         "jobs",
-        "validation",
         "model",
         "limits",
         "logs",

@@ -19,9 +19,8 @@ from cauce.client import Service
 from cauce.client.settings import Sent
 from cauce.fabric.contract import START, Fabric, Position
 from cauce.fabric.factory import open_fabric
-from cauce.fabric.names import Log
+from cauce.fabric.names import Log, job_name
 from cauce.fabric.records import Record
-from cauce.gateway.validation.names import fabric_name
 from cauce.worker.stats import STATS_LOG, load_stats
 from tests.brokers import require_rabbitmq
 from tests.chaos.hosts import Host, require_namespaces
@@ -94,7 +93,7 @@ def report(fault: str, stood_s: float) -> None:
 def at_work(service: Spread, jobs: list[str]) -> set[str]:
     """The generations of the workers that have processed anything of some jobs."""
     with closing(open_fabric(service.fabric)) as fabric:
-        names = [fabric_name("tester", job) for job in jobs]
+        names = [job_name("tester", job) for job in jobs]
         stats = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
     return {each.worker_id for each in stats for task in each.tasks.values() if task.read.records or task.sent}
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import cauce
+from cauce.api.names import check_job
 from cauce.client import Job, Service
 from cauce.client.frames import frame_of
-from cauce.client.job import check_job
 from cauce.client.results import Page
 from cauce.client.submission import new_job
 from cauce.errors import JobFailed, RefusedRequest, UsageError

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.cli.parsing import parse
 from tests.docs.pages import ROOT, Block
+from tests.mutations.__main__ import parse as parse_mutations
 
 NOT_RUN = {
     r"^\./test\b": "it is what runs this test",
@@ -36,9 +37,6 @@ OTHERS = ("docker", "python3", "out/audit/bin/pip-audit")
 
 SMALLER = {
     "./cauce demo\n": "./cauce demo --scale 0.0005\n",
-    "--scale 0.02": "--scale 0.003",
-    "--schedules 1000": "--schedules 10",
-    "--dir out/nodes --nodes 3": "--dir out/nodes --nodes 1",
 }
 """Replacements that make commands faster for the tests."""
 
@@ -113,7 +111,11 @@ def _check_program(path: Path, rest: str) -> None:
 
 
 def _check_test(arguments: list[str]) -> None:
-    """`quick`, `soak`, or arguments of pytest: paths that exist, and after -k words that occur in the files."""
+    """`quick`, `soak`, `mutations` with their names, or arguments of pytest: paths that exist, and after -k words that
+    occur in the files."""
+    if arguments[:1] == ["mutations"]:
+        parse_mutations(arguments[1:])
+        return
     paths: list[Path] = []
     following = iter(arguments)
     for each in following:

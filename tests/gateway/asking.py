@@ -26,21 +26,28 @@ def scope_of(path: str, token: str, query: str = "") -> Scope:
 
 
 class Client:
-    """Receives a response, and calls `at_first_chunk` when its first bytes have arrived."""
+    """Sends a body, if there is one. Receives a response, and calls `at_first_chunk` when its first bytes have
+    arrived."""
 
-    def __init__(self, at_first_chunk: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, at_first_chunk: Callable[[], None] = lambda: None, body: bytes | None = None) -> None:
         self._at_first_chunk = at_first_chunk
+        self._body = body
         self.status = 0
+        self.headers: dict[str, str] = {}
         self.received = b""
         self.complete = False
 
     async def receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
         await asyncio.Event().wait()
         raise AssertionError
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
             return
         first = not self.received
         self.received += message.get("body", b"")

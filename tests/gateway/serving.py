@@ -21,8 +21,8 @@ from cauce.fabric.contract import Fabric
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.gateway.jobs.idleness import Idleness
+from cauce.gateway.jobs.job_context import SharedState
 from cauce.gateway.jobs.job_service import Jobs
-from cauce.gateway.jobs.uploads import SharedState
 from cauce.gateway.kept.dataset_jobs import KeptJobs
 from cauce.gateway.kept.dataset_service import KeptDatasets
 from cauce.gateway.limits import ServiceLimits
@@ -243,9 +243,9 @@ def send(jobs: Jobs, sent: Sent, job: str = JOB, owner: str = OWNER) -> None:
     """Creates the job, sends all its parts and completes its tables."""
     jobs.create(owner, job, sent.request)
     for table, seq, body in sent.each():
-        jobs.put_part(owner, job, table, seq, body)
+        jobs.uploads.put_part(owner, job, table, seq, body)
     for table, bodies in sent.tables.items():
-        jobs.complete(owner, job, table, len(bodies))
+        jobs.uploads.complete(owner, job, table, len(bodies))
 
 
 def run_to_end(jobs: Jobs, worker: Worker, job: str = JOB, owner: str = OWNER) -> JobStatus:

@@ -70,10 +70,10 @@ def of_coffee(world: World, stores: bytes, form: str) -> list[tuple[object, ...]
     jobs.create(OWNER, JOB, JobRequest("coffee", ["q3"]))
     tables = jobs.status(OWNER, JOB).tables
     assert set(tables) == {"stores", "transactions"}
-    jobs.put_part(OWNER, JOB, "transactions", 0, PartBody(sales, "csv"))
-    jobs.put_part(OWNER, JOB, "stores", 0, PartBody(stores, form))  # type: ignore[arg-type]
+    jobs.uploads.put_part(OWNER, JOB, "transactions", 0, PartBody(sales, "csv"))
+    jobs.uploads.put_part(OWNER, JOB, "stores", 0, PartBody(stores, form))  # type: ignore[arg-type]
     for table in tables:
-        jobs.complete(OWNER, JOB, table, 1)
+        jobs.uploads.complete(OWNER, JOB, table, 1)
     status = run_to_end(jobs, world.worker())
     assert status.state == "done", status.cause
     return jobs.result(OWNER, JOB, "q3", None, 100).rows.rows()
@@ -139,8 +139,8 @@ def test_lists_in_json_are_lists(lone: World) -> None:
         {"Title": "Distributed three", "authors": ["D", 1], "publisher": "P", "publishedDate": "2002"},
     ]
     lines = b"".join(msgspec.json.encode({**row, "categories": ["Computers"]}) + b"\n" for row in rows)
-    jobs.put_part(OWNER, JOB, "books", 0, PartBody(lines, "ndjson"))
-    jobs.complete(OWNER, JOB, "books", 1)
+    jobs.uploads.put_part(OWNER, JOB, "books", 0, PartBody(lines, "ndjson"))
+    jobs.uploads.complete(OWNER, JOB, "books", 1)
     run_to_end(jobs, lone.worker())
     assert jobs.result(OWNER, JOB, "q1", None, 10).rows.rows() == [
         ("Distributed", ["A", "O'B"], None),

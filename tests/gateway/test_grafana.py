@@ -9,7 +9,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 from scripts.grafana import OUT, dashboard
 
-from cauce.gateway.jobs.metrics_snapshot import Figures
+from cauce.gateway.jobs.statuses import Figures
 from cauce.gateway.metrics import Metrics
 
 DOCUMENTED = json.loads(OUT.read_text(encoding="utf-8"))

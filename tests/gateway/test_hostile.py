@@ -45,7 +45,7 @@ def jobs(lone: World) -> Jobs:
 
 
 def put(jobs: Jobs, data: bytes, form: str = "csv", compression: str = "", seq: int = 0, **more: object) -> bool:
-    return jobs.put_part(OWNER, JOB, "books", seq, PartBody(data, form, compression, **more))  # type: ignore[arg-type]
+    return jobs.uploads.put_part(OWNER, JOB, "books", seq, PartBody(data, form, compression, **more))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def little_memory() -> Iterator[None]:
 
 
 def finish(jobs: Jobs, worker: Worker, parts: int) -> str:
-    jobs.complete(OWNER, JOB, "books", parts)
+    jobs.uploads.complete(OWNER, JOB, "books", parts)
     return run_to_end(jobs, worker).state
 
 
@@ -217,8 +217,8 @@ def test_flipped_and_truncated_bytes_are_at_worst_rejected(case: str, jobs: Jobs
     jobs.cancel(OWNER, JOB)
     jobs.create(OWNER, "again", JobRequest("books", ["q1"]))
     for seq, data in enumerate(taken):
-        jobs.put_part(OWNER, "again", "books", seq, PartBody(data, form))  # type: ignore[arg-type]
-    jobs.complete(OWNER, "again", "books", len(taken))
+        jobs.uploads.put_part(OWNER, "again", "books", seq, PartBody(data, form))  # type: ignore[arg-type]
+    jobs.uploads.complete(OWNER, "again", "books", len(taken))
     status = run_to_end(jobs, lone.worker(), "again")
     assert status.state == "done", status.cause
 

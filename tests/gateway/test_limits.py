@@ -62,7 +62,7 @@ def test_a_client_that_is_faster_than_the_workers_is_throttled(world: World, sen
     for table, seq, body in sent.each():
         for _ in range(1000):
             try:
-                jobs.put_part(OWNER, JOB, table, seq, body)
+                jobs.uploads.put_part(OWNER, JOB, table, seq, body)
                 break
             except SlowDown:
                 slowed += 1
@@ -70,7 +70,7 @@ def test_a_client_that_is_faster_than_the_workers_is_throttled(world: World, sen
         else:
             pytest.fail("slowed down for ever")
         if seq == len(sent.tables[table]) - 1:
-            jobs.complete(OWNER, JOB, table, seq + 1)
+            jobs.uploads.complete(OWNER, JOB, table, seq + 1)
     assert slowed
     run_to_end(jobs, worker)
 
@@ -86,11 +86,11 @@ def test_tables_may_come_in_any_order_even_beyond_the_backlog(
         for seq, body in enumerate(sent.tables[table]):
             for _ in range(1000):
                 try:
-                    jobs.put_part(OWNER, JOB, table, seq, body)
+                    jobs.uploads.put_part(OWNER, JOB, table, seq, body)
                     break
                 except SlowDown:
                     assert worker.step(), "deadlock: the client is throttled and no worker can proceed"
-        jobs.complete(OWNER, JOB, table, len(sent.tables[table]))
+        jobs.uploads.complete(OWNER, JOB, table, len(sent.tables[table]))
     run_to_end(jobs, worker)
     assert_same(answers(jobs), wanted)
 
@@ -100,23 +100,23 @@ def test_stored_bytes_of_all_jobs_are_limited(world: World, sent: Sent) -> None:
     jobs.create(OWNER, "a", sent.request)
     jobs.create(OWNER, "b", sent.request)
     for seq in range(2):
-        jobs.put_part(OWNER, "a", "books", seq, sent.tables["books"][seq])
+        jobs.uploads.put_part(OWNER, "a", "books", seq, sent.tables["books"][seq])
     jobs.sweep()
     with pytest.raises(SlowDown):
-        jobs.put_part(OWNER, "b", "books", 0, sent.tables["books"][0])
+        jobs.uploads.put_part(OWNER, "b", "books", 0, sent.tables["books"][0])
     jobs.cancel(OWNER, "a")
     jobs.sweep()
-    assert jobs.put_part(OWNER, "b", "books", 0, sent.tables["books"][0])
+    assert jobs.uploads.put_part(OWNER, "b", "books", 0, sent.tables["books"][0])
 
 
 def test_bytes_and_lines_of_a_part_are_limited(lone: World) -> None:
     jobs = lone.gateway(part_bytes=1_000, decompressed_bytes=2_000, part_lines=20)
     jobs.create(OWNER, JOB, ONE)
     with pytest.raises(PartTooLarge, match="1000"):
-        jobs.put_part(OWNER, JOB, "books", 0, PartBody(HEADER + b"x" * 1000, "csv"))
+        jobs.uploads.put_part(OWNER, JOB, "books", 0, PartBody(HEADER + b"x" * 1000, "csv"))
     with pytest.raises(PartTooLarge, match="20 lines"):
-        jobs.put_part(OWNER, JOB, "books", 0, PartBody(HEADER + b"\n" * 21, "csv"))
-    assert jobs.put_part(OWNER, JOB, "books", 0, PartBody(HEADER + b"\n" * 19, "csv"))
+        jobs.uploads.put_part(OWNER, JOB, "books", 0, PartBody(HEADER + b"\n" * 21, "csv"))
+    assert jobs.uploads.put_part(OWNER, JOB, "books", 0, PartBody(HEADER + b"\n" * 19, "csv"))
 
 
 @pytest.fixture
@@ -179,14 +179,14 @@ def test_only_files_below_allowed_folders_may_be_named(lone: World, allowed: Pat
         f"{allowed}/{'x' * 5000}/../../secret.csv",
     ):
         with pytest.raises(BadPart) as problem:
-            jobs.put_part(OWNER, JOB, "books", 0, reference(path))
+            jobs.uploads.put_part(OWNER, JOB, "books", 0, reference(path))
         messages.add(str(problem.value))
     # The errors do not reveal which of them exist.
     assert len(messages) == 1
     for path in (allowed / "missing.csv", allowed, allowed / "folder.csv", allowed / "pipe.csv"):
         with pytest.raises(BadPart):
-            jobs.put_part(OWNER, JOB, "books", 0, reference(path))
-    assert jobs.put_part(OWNER, JOB, "books", 0, reference(allowed / "good.csv"))
+            jobs.uploads.put_part(OWNER, JOB, "books", 0, reference(path))
+    assert jobs.uploads.put_part(OWNER, JOB, "books", 0, reference(allowed / "good.csv"))
 
 
 def test_without_allowed_folders_no_file_may_be_named(lone: World, allowed: Path) -> None:
@@ -194,7 +194,7 @@ def test_without_allowed_folders_no_file_may_be_named(lone: World, allowed: Path
     jobs = lone.gateway()
     jobs.create(OWNER, JOB, ONE)
     with pytest.raises(BadPart):
-        jobs.put_part(OWNER, JOB, "books", 0, reference(allowed / "good.csv"))
+        jobs.uploads.put_part(OWNER, JOB, "books", 0, reference(allowed / "good.csv"))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_invalid_references_are_rejected(lone: World, allowed: Path, changed: di
     jobs = lone.gateway(references=(allowed,))
     jobs.create(OWNER, JOB, ONE)
     with pytest.raises(ServiceError):
-        jobs.put_part(OWNER, JOB, "books", 0, reference(allowed / "good.csv", **changed))
+        jobs.uploads.put_part(OWNER, JOB, "books", 0, reference(allowed / "good.csv", **changed))
 
 
 def test_a_larger_part_does_not_change_its_identity(lone: World, books: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_larger_part_does_not_change_its_identity(lone: World, books: Path) ->
     jobs = lone.gateway()
     one, other = (cut("books", books, size, queries=["q1"]) for size in (900, 1_800))
     jobs.create(OWNER, JOB, one.request)
-    jobs.put_part(OWNER, JOB, "books", 0, one.tables["books"][0])
+    jobs.uploads.put_part(OWNER, JOB, "books", 0, one.tables["books"][0])
     with pytest.raises(ServiceError) as problem:
-        jobs.put_part(OWNER, JOB, "books", 0, replace(other.tables["books"][0]))
+        jobs.uploads.put_part(OWNER, JOB, "books", 0, replace(other.tables["books"][0]))
     assert problem.value.code == "part-differs"

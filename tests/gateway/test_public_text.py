@@ -94,8 +94,8 @@ def test_the_cause_of_a_failed_job_names_no_folder(lone: World, tmp_path: Path) 
     lone.datasets = Registry([tmp_path / "own.py"])
     jobs = lone.gateway()
     jobs.create(OWNER, JOB, JobRequest("own"))
-    jobs.put_part(OWNER, JOB, "t", 0, PartBody(b"a\n1\n", "csv"))
-    jobs.complete(OWNER, JOB, "t", 1)
+    jobs.uploads.put_part(OWNER, JOB, "t", 0, PartBody(b"a\n1\n", "csv"))
+    jobs.uploads.complete(OWNER, JOB, "t", 1)
     status = run_to_end(jobs, lone.worker())
     assert status.state == "failed"
     assert "model.bin" in status.cause

@@ -20,6 +20,7 @@ import pytest
 
 from cauce.errors import WrongColumns
 from cauce.schema import Inferred, TableSchema, find_tables, infer
+from cauce.schema.infer import MixedColumn
 
 RNG = random.Random(5)
 MAKERS: dict[str, Callable[[random.Random], str]] = {
@@ -197,8 +198,13 @@ def test_a_few_bad_cells_are_remarked(tmp_path: Path) -> None:
     remark = (
         "column x is text because of cells such as 'two'; as integer, 1 of 51 values of the sample would be rejected"
     )
-    assert found.mixed_columns == {"x": f"t: {remark}"}
+    assert found.mixed_columns == {"x": MixedColumn("integer", remark)}
     assert found.notes == ()
+
+
+def test_a_nearly_decimal_column_has_the_decimals_of_its_other_cells(tmp_path: Path) -> None:
+    write_column(tmp_path, [*(f"{n}.25" for n in range(50)), "7", "12,5"])
+    assert infer_one(tmp_path).mixed_columns["x"].type == "decimal(18,2)"
 
 
 def test_dirty_records_do_not_disturb(tmp_path: Path) -> None:

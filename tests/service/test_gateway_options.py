@@ -68,3 +68,9 @@ def test_the_path_of_a_fabric_is_made_absolute(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     (tmp_path / "service").mkdir()
     assert checked(ServiceConfig(fabric="files:fabric"), tmp_path / "service").fabric == f"files:{tmp_path}/fabric"
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_tokens_can_be_required_on_loopback(tmp_path: Path, required: bool) -> None:
+    made = checked(ServiceConfig(require_token=required), tmp_path)
+    assert gateway_settings(made, tmp_path).needs_token == required

@@ -12,12 +12,11 @@ import pytest
 from cauce.errors import FabricFull
 from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
-from cauce.fabric.names import Log
+from cauce.fabric.names import Log, job_name
 from cauce.fabric.records import Kind, Record
-from cauce.gateway.jobs.part_store import PartStore, PartTarget
-from cauce.gateway.jobs.read_model_cache import Views
+from cauce.gateway.jobs.read_model import Views
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
-from cauce.gateway.validation.names import fabric_name
+from cauce.gateway.jobs.uploads import PartStore, PartTarget
 from cauce.job.completion import DumpedNames, Names
 from cauce.job.crashes import Scene
 from cauce.job.receipts import Receipt
@@ -219,7 +218,19 @@ def pages_by_arrival(patch: Patch) -> None:
 
 def job_absent_without_a_read_barrier(patch: Patch) -> None:
     """A gateway answers that a job does not exist as soon as it does not see it."""
-    patch.setattr(Views, "manifest", lambda self, name: self._fabric.manifest(name))
+    patch.setattr(Views, "manifest", lambda self, name, *, consistent=False: self._fabric.manifest(name))
+
+
+def job_deleted_without_a_read_barrier(patch: Patch) -> None:
+    """A gateway shows a job until it happens to see that another one has deleted it."""
+    manifest = Views.manifest
+    patch.setattr(Views, "manifest", lambda self, name, *, consistent=False: manifest(self, name))
+
+
+def status_without_a_read_barrier(patch: Patch) -> None:
+    """A gateway shows the parts, rows and pages that it happens to see."""
+    refresh = Views.refresh
+    patch.setattr(Views, "refresh", lambda self, view, *, consistent=False: refresh(self, view))
 
 
 def receipts_without_a_read_barrier(patch: Patch) -> None:
@@ -246,7 +257,7 @@ def tombstone_after_deletion(patch: Patch) -> None:
     add = TombstoneStore.add
 
     def late(self: TombstoneStore, tombstone: Tombstone) -> None:
-        self._fabric.delete_job(fabric_name(tombstone.owner, tombstone.job))
+        self._fabric.delete_job(job_name(tombstone.owner, tombstone.job))
         add(self, tombstone)
 
     patch.setattr(TombstoneStore, "add", late)
@@ -265,6 +276,8 @@ def test_a_missing_claim_is_caught(monkeypatch: Patch) -> None:
 
 SERVICE_BUGS = [
     job_absent_without_a_read_barrier,
+    job_deleted_without_a_read_barrier,
+    status_without_a_read_barrier,
     receipts_without_a_read_barrier,
     part_acknowledged_before_its_receipt,
     tombstone_after_deletion,

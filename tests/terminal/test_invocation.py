@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+
 import pytest
 
+from cauce.process.table import command_line
 from cauce.terminal.invocation import PROGRAM, command, same_command
 
 
@@ -31,3 +36,20 @@ def test_secrets_are_left_out_of_the_command_to_continue(
 ) -> None:
     monkeypatch.delenv(PROGRAM, raising=False)
     assert same_command(given.split()) == shown
+
+
+def test_no_secret_of_a_command_is_in_the_process_list() -> None:
+    """The command waits for a gateway that never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as gateway:
+        address = f"http://127.0.0.1:{gateway.getsockname()[1]}"
+        arguments = ["jobs", "--token", "cauce_secret", "--gateway", address]
+        with subprocess.Popen(
+            [sys.executable, "-m", "cauce", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                gateway.accept()[0].close()
+                shown = command_line(process.pid)
+            finally:
+                process.kill()
+    assert "jobs --token" in shown
+    assert "secret" not in shown

@@ -11,7 +11,6 @@ import msgspec
 from cauce.api.formats import FORMATS, Format
 from cauce.api.http import CSV, JSON
 from cauce.api.jobs import JobStatus, WhyBody
-from cauce.api.names import job_id_problem
 from cauce.client.connection_problems import unreadable
 from cauce.client.results import PAGE_ROWS, Page, job_path, load_page, pages, whole
 from cauce.client.status import load_status
@@ -168,10 +167,3 @@ def done(status: JobStatus) -> JobStatus:
         return status
     cause = f": {status.cause}" if status.cause else ""
     raise JobFailed(f"job {status.job} is {status.state}{cause}")
-
-
-def check_job(job: str) -> str:
-    problem = job_id_problem(job)
-    if problem is not None:
-        raise UsageError(problem)
-    return job

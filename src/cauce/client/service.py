@@ -13,7 +13,8 @@ import msgspec
 
 from cauce.api.http import JSON
 from cauce.api.jobs import JobStatus
-from cauce.client.job import Job, check_job, done
+from cauce.api.names import check_job
+from cauce.client.job import Job, done
 from cauce.client.settings import (
     ANSWER_S,
     CONNECTIONS,

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from cauce.api.names import check_job
 from cauce.api.sql import SqlRequest
-from cauce.client.job import check_job
 from cauce.client.results import job_path
 from cauce.client.sources import Source, sources_of
 from cauce.datasets.given import dataset_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cauce.api.names import check_job, check_owner, is_owner, job_id_problem
 from cauce.errors import FabricError, JobGone
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
@@ -31,6 +32,17 @@ def service_log_name(*parts: object) -> str:
 
 def is_service_log(name: str) -> bool:
     return name.partition("-")[0] == SERVICE and "." not in name
+
+
+def job_name(owner: str, job: str) -> str:
+    """The name of a job of the service on the fabric. Raises a UsageError for an invalid owner or job id."""
+    return f"{check_owner(owner)}.{check_job(job)}"
+
+
+def owner_and_job(name: str) -> tuple[str, str] | None:
+    """Splits a name on the fabric into owner and job; None if it is not a job of the service."""
+    owner, dot, job = name.partition(".")
+    return (owner, job) if dot and is_owner(owner) and job_id_problem(job) is None else None
 
 
 def job_gone(job: str) -> JobGone:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from cauce.api.jobs import State
-from cauce.gateway.jobs.metrics_snapshot import Figures
+from cauce.gateway.jobs.statuses import Figures
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Must be set before prometheus_client is imported."""

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from cauce.gateway.validation.names import LOCAL
+from cauce.api.names import LOCAL
 
 
 class Closing(Protocol):

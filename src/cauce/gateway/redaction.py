@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cauce.api.names import LOCAL
 from cauce.doctor.model.status import ProcessStatus
 from cauce.doctor.supervision.events import Event
 from cauce.gateway.public_text import without_folders
-from cauce.gateway.validation.names import LOCAL
 
 
 def rows_for(owner: str, rows: Sequence[ProcessStatus]) -> list[ProcessStatus]:

@@ -14,9 +14,9 @@ from cauce.errors import FabricError
 from cauce.fabric.contract import Durability, Fabric
 from cauce.fabric.factory import open_fabric
 from cauce.gateway.errors import NoRoom
+from cauce.gateway.jobs.job_context import SharedState
 from cauce.gateway.jobs.job_service import Jobs
-from cauce.gateway.jobs.read_model_cache import EndFound, JobListener
-from cauce.gateway.jobs.uploads import SharedState
+from cauce.gateway.jobs.read_model import EndFound, JobListener
 from cauce.gateway.kept.dataset_jobs import KeptJobs
 from cauce.gateway.kept.dataset_service import KeptDatasets
 from cauce.gateway.limits import ServiceLimits

@@ -36,8 +36,12 @@ class StatusPolling:
         return self._stopping.is_set()
 
     async def status(self, owner: str, job: str) -> JobStatus:
-        """The status of a job, at most LOOK_S old."""
-        status = await self._look(("job", owner, job), lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
+        """The status of a job as this gateway has seen it within LOOK_S, without a read barrier."""
+
+        def read(on: Service) -> JobStatus:
+            return on.jobs.status(owner, job, consistent=False)
+
+        status = await self._look(("job", owner, job), read, f"{owner}.{job}")
         return await self.workforce.noted(owner, status)
 
     async def jobs(self, owner: str) -> list[JobStatus]:

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from cauce.api.names import LOCAL, MOST_OWNER, check_owner
 from cauce.errors import CorruptRecord, OtherVersion, UnknownName, UsageError
 from cauce.fabric.versions import decode_json
-from cauce.gateway.errors import BadRequest
-from cauce.gateway.validation.names import LOCAL, MOST_OWNER, check_owner
 from cauce.process.private_files import FILE_MODE, check_acting_user, make_directory, replace_file, sync_with_parents
 
 FILE = "tokens.json"
@@ -46,10 +45,7 @@ class _TokenFile(msgspec.Struct, frozen=True):
 def _check_name(name: str) -> None:
     if name == LOCAL:
         raise UsageError(f"the name {LOCAL!r} is reserved for clients without a token; choose another")
-    try:
-        check_owner(name)
-    except BadRequest as problem:
-        raise UsageError(str(problem)) from None
+    check_owner(name)
 
 
 def _new_owner(name: str) -> str:

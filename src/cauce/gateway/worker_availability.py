@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from cauce.api.jobs import ENDED, JobStatus, NoWorker
+from cauce.api.names import LOCAL
 from cauce.doctor.launch.service_dir import ServiceDir
 from cauce.doctor.model.status import ClusterStatus, ProcessStatus
 from cauce.doctor.query import QueryClient
@@ -17,7 +18,6 @@ from cauce.doctor.supervision.no_worker import no_report, no_worker
 from cauce.errors import CauceError, UsageError
 from cauce.gateway.redaction import rows_for
 from cauce.gateway.settings import GatewaySettings
-from cauce.gateway.validation.names import LOCAL
 
 FRESH_S = 1.0
 ASK_S = 1.0

@@ -138,6 +138,18 @@ class Topology:
         for stage in self.plan.stages:
             yield from stage.sends
 
+    def tables_before(self, table: TableSpec) -> frozenset[str]:
+        """The other tables that must be complete before this one can be read."""
+        senders = {edge.number: stage for stage in self.plan.stages for edge in stage.sends}
+        first = [stage for stage in self.plan.stages if stage.table is table and stage.report_rejects is not None]
+        ahead = {number for stage in first for number in stage.receives}
+        seen: set[int] = set()
+        while ahead:
+            seen |= ahead
+            ahead = {number for each in ahead for number in senders[each].receives} - seen
+        tables = (senders[number].table for number in seen)
+        return frozenset(each.name for each in tables if each is not None) - {table.name}
+
     def reports_log(self, table: TableSpec) -> Log:
         return Log(SHARED_GROUP, f"reports-{table.name}")
 

@@ -126,10 +126,11 @@ def _inferred(tables: Collection[FoundTable], types: Mapping[str, str], note: No
     for each in found:
         for remark in each.notes:
             note(remark)
-        for column, remark in each.mixed_columns.items():
+        for column, mixed in each.mixed_columns.items():
             name = f"{each.schema.name}.{column}"
             if name.lower() not in given:
-                note(f"{remark}; choose with --type {shlex.quote(f'{name}=TYPE')}")
+                option = shlex.quote(f"{name}={mixed.type}")
+                note(f"{each.schema.name}: {mixed.remark}; to read it so: --type {option}")
     return found
 
 

@@ -81,7 +81,9 @@ def type_of_most(cells: pl.Series) -> Exceptions | None:
             bad |= ~plain
         count = int(bad.sum())
         if count <= len(values) * _FEW_EXCEPTIONS and (best is None or count < best.count):
-            best = Exceptions(ColumnType(name), str(values.filter(bad)[0]), count, len(values))
+            # With the number of decimals that the other values have.
+            kind = (type_of_numbers(values.filter(~bad)) if name == "decimal" else None) or ColumnType(name)
+            best = Exceptions(kind, str(values.filter(bad)[0]), count, len(values))
     return best
 
 

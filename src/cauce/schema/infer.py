@@ -39,14 +39,21 @@ _SHOWN = 5
 _NO_TEXTS = pl.Series([], dtype=pl.String)
 
 
+class MixedColumn(msgspec.Struct, frozen=True):
+    """A type that reads all but a few cells of a text column, and a remark about these."""
+
+    type: str
+    remark: str
+
+
 class Inferred(msgspec.Struct, frozen=True):
-    """A schema, remarks for the user, and an estimate of the number of rows (0: unknown). `nearly` has a remark for
-    each column that is text because of a few cells: another type of the column makes it obsolete."""
+    """A schema, remarks for the user, and an estimate of the number of rows (0: unknown). `mixed_columns` are
+    text because of a few cells."""
 
     schema: TableSchema
     notes: tuple[str, ...] = ()
     rows: int = 0
-    mixed_columns: dict[str, str] = {}
+    mixed_columns: dict[str, MixedColumn] = {}
 
 
 @dataclass
@@ -58,7 +65,7 @@ class _Columns:
     order: dict[str, None] = field(default_factory=dict)
     by_file: dict[str, frozenset[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    mixed_columns: dict[str, str] = field(default_factory=dict)
+    mixed_columns: dict[str, MixedColumn] = field(default_factory=dict)
     rows: float = 0.0
 
     def add(self, file: TableFile, names: Iterable[str]) -> None:
@@ -83,10 +90,11 @@ class _Columns:
         """Remarks that a few cells are the reason why a column is text."""
         found = type_of_most(texts)
         if found is not None:
-            self.mixed_columns[name] = (
+            remark = (
                 f"column {name} is text because of cells such as {found.example!r}; as {found.type}, "
                 f"{found.count:,} of {found.values:,} values of the sample would be rejected"
             )
+            self.mixed_columns[name] = MixedColumn(str(found.type), remark)
 
 
 def infer(found: FoundTable) -> Inferred:
@@ -107,8 +115,7 @@ def infer(found: FoundTable) -> Inferred:
     delimiter = dialect.delimiter if any(not isinstance(format_of(file.path), Tsv) for file in csv) else ","
     schema = TableSchema(found.name, found.path, schemas, delimiter, dialect.quote, header)
     notes = [*columns.notes, *_missing(columns)]
-    mixed_columns = {name: f"{found.name}: {remark}" for name, remark in columns.mixed_columns.items()}
-    return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), mixed_columns)
+    return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), columns.mixed_columns)
 
 
 def _add_file(columns: _Columns, file: TableFile, form: Format, dialect: Dialect, header: bool, budget: int) -> None:

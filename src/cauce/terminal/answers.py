@@ -61,7 +61,7 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     count = (
         "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}" + (f", {more:,} not shown" if more > 0 else "")
     )
-    # Not the table's own title and caption: Rich wraps them at the width of the table, even in the middle of a name.
+    # Not as the table's own title and caption: Rich wraps these at the width of the table, even within a name.
     return Group(Text(title, style="bold"), table, Text(count, style="dim italic"))
 
 

@@ -85,10 +85,10 @@ class Recorder:
             self.admitted += receiver.receive()
             assert list(sender.receive()) == []
 
-    def repeat_all(self) -> None:
+    def repeat_all(self, sender: socket.socket | None = None) -> None:
         assert self._kept
         for data in self._kept:
-            self._inner.sendto(data, self._receiver)
+            (sender or self._inner).sendto(data, self._receiver)
 
 
 class Answering:
@@ -143,6 +143,19 @@ def test_a_replayed_message_is_dropped() -> None:
         assert [type(envelope.body) for envelope, _ in recorder.admitted] == [Kill]
         recorder.repeat_all()
         assert quiet(here)
+
+
+def test_a_replayed_message_has_no_effect() -> None:
+    """Its receiver must not learn an address from it: answers would go there."""
+    here, there = UdpEndpoint(AUTHENTICATOR, "doctor-1", GENERATION, bind("127.0.0.1:0")), speaker("doctor-2")
+    with Recorder(here.socket) as recorder, bind("127.0.0.1:0") as attacker:
+        there.send(recorder.address, Kill(EPOCH, "worker-1", GENERATION, "kill"))
+        recorder.pass_on(here, there)
+        before = dict(here._sessions)
+        assert before
+        recorder.repeat_all(attacker)
+        assert quiet(here)
+        assert here._sessions == before
 
 
 def test_a_message_from_before_the_receivers_start_is_dropped() -> None:
@@ -212,6 +225,12 @@ def test_messages_with_a_wrong_key_and_garbage_are_ignored() -> None:
     one = UdpEndpoint(AUTHENTICATOR, "doctor-1", GENERATION, here)
     stranger = UdpEndpoint(Authenticator("c", b"x" * 32), "doctor-2", GENERATION, client_socket(["127.0.0.1:1"]))
     stranger.send(address_of_socket(here), StatusQuery(1))
+    # Long enough for an exchange of sessions, without which no message is accepted.
+    for _ in range(5):
+        one.wait(0.02)
+        assert list(one.receive()) == []
+        stranger.wait(0.02)
+        assert list(stranger.receive()) == []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loud:
         for data in (b"", b"x", b"y" * 60_000):
             loud.sendto(data, here.getsockname())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from cauce.fabric.contract import START
 from cauce.fabric.files.disk import unique_name
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.names import Log
+from cauce.process.private_files import replace_file
 from tests.conformance.worlds import drain
 from tests.fabric.segments import RECORDS
 from tests.flushes import recorded
@@ -203,3 +205,23 @@ def test_with_power_the_note_of_a_trimmed_job_is_forced_before_its_logs_go(
     assert (first, note.startswith(f"{job}/.trimmed.")) == ("fsync", True)
     assert (second, third) == (("rename", str(job / "trimmed")), ("fsync", str(job)))
     assert (fourth, trash.startswith(str(tmp_path / "trash"))) == ("rename", True)
+
+
+def test_a_job_is_trimmed_without_space_for_its_note(
+    fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is space for the note once the logs are removed."""
+    for name in ("gone", "kept"):
+        fabric.append("j", Log(name), RECORDS)
+    logs = tmp_path / "jobs" / "j" / "logs"
+
+    def replace(path: Path, data: bytes, *, durable: bool = False) -> None:
+        if (logs / Log("gone").encode()).exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace_file(path, data, durable=durable)
+
+    monkeypatch.setattr("cauce.fabric.files.jobs.replace_file", replace)
+    fabric.trim("j", [Log("kept")])
+    assert os.listdir(logs) == [Log("kept").encode()]
+    fabric.append("j", Log("gone"), RECORDS)
+    assert os.listdir(logs) == [Log("kept").encode()], "the note keeps a late worker from creating it again"

@@ -1,194 +1,185 @@
-"""Part uploads: duplicates, out of order, concurrent clients, wrong numbers, after the end of the job."""
+"""The memory budget for bodies: counted on arrival, granted in FIFO order, with no owner blocking another."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
-from cauce.api.jobs import JobRequest
-from cauce.errors import FabricLost
-from cauce.fabric.contract import Fabric
-from cauce.fabric.names import Log
-from cauce.fabric.records import Record
-from cauce.gateway.errors import (
-    BadPart,
-    BadRequest,
-    CountDiffers,
-    JobExistsOtherwise,
-    JobOver,
-    NoSuchJob,
-    NoSuchTable,
-    PartDiffers,
-    PartsMissing,
-    TableComplete,
-    Unavailable,
-)
-from cauce.gateway.model import PartBody
-from tests.e2e.comparing import assert_same
-from tests.gateway.serving import JOB, OWNER, Sent, World, answers, run_to_end, send
-
-HEADER = b"Title,authors,publisher,publishedDate,categories\n"
-ONE = JobRequest("books", ["q1"])
-PART = PartBody(HEADER + b"T,['A'],P,1995,['X']\n", "csv")
-OTHER = replace(PART, data=PART.data + b"U,['A'],P,1995,['X']\n")
+from cauce.gateway.asgi import request_body
+from cauce.gateway.asgi.problems import HttpError
+from cauce.gateway.asgi.request_body import BodyBudget, IncomingBody
 
 
-def test_a_duplicate_part_is_stored_once(world: World, sent: Sent, wanted: dict[str, bytes]) -> None:
-    jobs = world.gateway()
-    jobs.create(OWNER, JOB, sent.request)
-    for table, seq, body in sent.each():
-        assert jobs.put_part(OWNER, JOB, table, seq, body)
-        assert not jobs.put_part(OWNER, JOB, table, seq, body)
-        assert not world.gateway().put_part(OWNER, JOB, table, seq, body)
-    for table, bodies in sent.tables.items():
-        held = jobs.held(OWNER, JOB, table)
-        assert (held.count, held.ranges) == (len(bodies), [(0, len(bodies) - 1)])
-        assert held.bytes == sum(len(body.data) for body in bodies)
-        assert jobs.complete(OWNER, JOB, table, len(bodies))
-        assert not jobs.complete(OWNER, JOB, table, len(bodies))
-    run_to_end(jobs, world.worker())
-    assert_same(answers(jobs), wanted)
+class Body:
+    """A body that acquires budget step by step."""
+
+    def __init__(self, budget: BodyBudget, owner: str = "a") -> None:
+        self._block = budget.body(owner)
+        self.incoming: IncomingBody = self._block.__enter__()
+
+    def arrive(self, size: int) -> asyncio.Task[float]:
+        return asyncio.create_task(self.incoming.acquire(size, 30.0))
+
+    def end(self) -> None:
+        self._block.__exit__(None, None, None)
 
 
-def test_parts_in_any_order_through_any_gateway(world: World, sent: Sent, wanted: dict[str, bytes]) -> None:
-    gateways = [world.gateway() for _ in range(3)]
-    chance = random.Random(4)
-    gateways[0].create(OWNER, JOB, sent.request)
-    parts = sent.each()
-    chance.shuffle(parts)
-    for table, seq, body in parts:
-        assert chance.choice(gateways).put_part(OWNER, JOB, table, seq, body)
-    for table, bodies in sent.tables.items():
-        chance.choice(gateways).complete(OWNER, JOB, table, len(bodies))
-    run_to_end(gateways[0], world.worker())
-    assert_same(answers(gateways[1]), wanted)
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
-def test_different_content_under_the_same_number_is_rejected(world: World) -> None:
-    jobs = world.gateway()
-    jobs.create(OWNER, JOB, ONE)
-    assert jobs.put_part(OWNER, JOB, "books", 0, PART)
-    for gateway in (jobs, world.gateway()):
-        with pytest.raises(PartDiffers):
-            gateway.put_part(OWNER, JOB, "books", 0, OTHER)
-    assert jobs.held(OWNER, JOB, "books").count == 1
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(main)
 
 
-class Losing:
-    """A fabric that loses one confirmation of a log, after or before the record is written."""
+def test_a_body_holds_budget_for_the_bytes_that_have_arrived() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        body = Body(budget)
+        await body.arrive(10)
+        assert budget.held == 10
+        await body.arrive(20)
+        assert budget.held == 30
+        body.end()
+        assert budget.held == 0
 
-    def __init__(self, inner: Fabric, log: str, *, written: bool) -> None:
-        self._inner = inner
-        self._log = log
-        self._written = written
-        self.lost = 0
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._inner, name)
-
-    def append(self, job: str, log: Log, records: list[Record]) -> None:
-        if log.group.startswith(self._log) and not self.lost:
-            self.lost += 1
-            if self._written:
-                self._inner.append(job, log, records)
-            raise FabricLost("no confirmation received")
-        self._inner.append(job, log, records)
+    run(main())
 
 
-@pytest.mark.parametrize("written", [True, False])
-@pytest.mark.parametrize("log", ["raw", "control"])
-def test_a_part_without_acknowledgement_can_be_retried(
-    world: World, sent: Sent, wanted: dict[str, bytes], log: str, written: bool
-) -> None:
-    losing = Losing(world.fabric(), log, written=written)
-    jobs = world.gateway(losing)  # type: ignore[arg-type]
-    jobs.create(OWNER, JOB, sent.request)
-    for table, seq, body in sent.each():
-        try:
-            jobs.put_part(OWNER, JOB, table, seq, body)
-        except Unavailable:
-            # Retry through another gateway, which has no state of the first attempt.
-            world.gateway().put_part(OWNER, JOB, table, seq, body)
-    assert losing.lost == 1
-    for table, bodies in sent.tables.items():
-        assert jobs.held(OWNER, JOB, table).count == len(bodies)
-        jobs.complete(OWNER, JOB, table, len(bodies))
-    run_to_end(jobs, world.worker())
-    assert_same(answers(jobs), wanted)
+def test_bodies_that_do_not_fit_are_granted_in_fifo_order() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        bodies = [Body(budget, f"owner-{number}") for number in range(3)]
+        await bodies[0].arrive(80)
+        second, third = bodies[1].arrive(60), bodies[2].arrive(10)
+        await settle()
+        # The third would fit only if it overtook the second.
+        assert not second.done()
+        assert not third.done()
+        bodies[0].end()
+        await asyncio.gather(second, third)
+        assert budget.held == 70
+
+    run(main())
 
 
-def test_completing_a_table_with_the_wrong_count_is_rejected(world: World) -> None:
-    jobs = world.gateway()
-    jobs.create(OWNER, JOB, ONE)
-    with pytest.raises(BadRequest):
-        jobs.complete(OWNER, JOB, "books", 0)
-    with pytest.raises(PartsMissing):
-        jobs.complete(OWNER, JOB, "books", 1)
-    for seq in (0, 1, 3):
-        jobs.put_part(OWNER, JOB, "books", seq, PART)
-    with pytest.raises(PartsMissing, match="2"):
-        jobs.complete(OWNER, JOB, "books", 4)
-    with pytest.raises(CountDiffers):
-        jobs.complete(OWNER, JOB, "books", 2)
-    jobs.put_part(OWNER, JOB, "books", 2, PART)
-    assert jobs.complete(OWNER, JOB, "books", 4)
-    for gateway in (jobs, world.gateway()):
-        with pytest.raises(CountDiffers):
-            gateway.complete(OWNER, JOB, "books", 5)
-        assert gateway.held(OWNER, JOB, "books").complete == 4
+def test_an_owner_at_its_limit_does_not_block_others() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        one, another, other = Body(budget, "a"), Body(budget, "a"), Body(budget, "b")
+        await one.arrive(30)
+        waiting = another.arrive(30)
+        await other.arrive(30)
+        assert not waiting.done()
+        one.end()
+        await waiting
+
+    run(main())
 
 
-def test_new_parts_after_completion_are_rejected(world: World) -> None:
-    jobs = world.gateway()
-    jobs.create(OWNER, JOB, ONE)
-    jobs.put_part(OWNER, JOB, "books", 0, PART)
-    jobs.complete(OWNER, JOB, "books", 1)
-    for gateway in (jobs, world.gateway()):
-        assert not gateway.put_part(OWNER, JOB, "books", 0, PART)
-        with pytest.raises(TableComplete):
-            gateway.put_part(OWNER, JOB, "books", 1, PART)
+def test_a_body_larger_than_the_budget_is_received_alone() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        large, small = Body(budget, "a"), Body(budget, "b")
+        for _ in range(5):
+            await large.arrive(40)
+        waiting = small.arrive(1)
+        await settle()
+        assert not waiting.done()
+        large.end()
+        await waiting
+
+    run(main())
 
 
-def test_parts_after_the_end_of_the_job_are_rejected(world: World, sent: Sent) -> None:
-    jobs = world.gateway()
-    send(jobs, sent)
-    assert run_to_end(jobs, world.worker()).state == "done"
-    table = next(iter(sent.tables))
-    with pytest.raises((JobOver, TableComplete)):
-        jobs.put_part(OWNER, JOB, table, 100_000, PART)
+def test_a_deadlock_between_bodies_rejects_the_newest() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        first, second = Body(budget, "a"), Body(budget, "b")
+        await first.arrive(50)
+        await second.arrive(50)
+        granted, rejected = first.arrive(50), second.arrive(50)
+        with pytest.raises(HttpError) as caught:
+            await rejected
+        assert (caught.value.status, caught.value.code) == (429, "slow-down")
+        second.end()
+        await granted
+
+    run(main())
 
 
-def test_a_second_job_under_the_same_id_is_rejected(world: World) -> None:
-    first, second = world.gateway(), world.gateway()
-    assert first.create(OWNER, JOB, ONE)[1]
-    assert not second.create(OWNER, JOB, ONE)[1]
-    with pytest.raises(JobExistsOtherwise):
-        second.create(OWNER, JOB, JobRequest("books", ["q2"]))
-    with pytest.raises(JobExistsOtherwise):
-        second.create(OWNER, JOB, JobRequest("movies"))
-    assert second.create("eva", JOB, JobRequest("movies"))[1]
-    assert first.status(OWNER, JOB).dataset == "books"
+def test_a_deadlock_between_bodies_of_one_owner_rejects_the_newest() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        first, second = Body(budget, "a"), Body(budget, "a")
+        await first.arrive(25)
+        await second.arrive(25)
+        granted, rejected = first.arrive(20), second.arrive(20)
+        with pytest.raises(HttpError):
+            await rejected
+        second.end()
+        await granted
+
+    run(main())
 
 
-def test_parts_for_unknown_jobs_and_tables_are_rejected(lone: World) -> None:
-    jobs = lone.gateway()
-    with pytest.raises(NoSuchJob):
-        jobs.put_part(OWNER, JOB, "books", 0, PART)
-    jobs.create(OWNER, JOB, ONE)
-    with pytest.raises(NoSuchTable):
-        jobs.put_part(OWNER, JOB, "films", 0, PART)
-    with pytest.raises(NoSuchJob):
-        jobs.put_part("eva", JOB, "books", 0, PART)
-    for seq in (-1, 10**9):
-        with pytest.raises(BadRequest):
-            jobs.put_part(OWNER, JOB, "books", seq, PART)
+def test_a_body_that_times_out_is_rejected_with_429() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        one, other = Body(budget, "a"), Body(budget, "b")
+        await one.arrive(100)
+        with pytest.raises(HttpError) as caught:
+            await other.incoming.acquire(10, 0.01)
+        assert caught.value.status == 429
+        one.end()
+        await other.arrive(100)
+        assert budget.held == 100
+
+    run(main())
 
 
-def test_a_wrong_digest_is_rejected(lone: World) -> None:
-    jobs = lone.gateway()
-    jobs.create(OWNER, JOB, ONE)
-    with pytest.raises(BadPart, match="digest"):
-        jobs.put_part(OWNER, JOB, "books", 0, replace(PART, digest="0" * 64))
-    assert jobs.held(OWNER, JOB, "books").count == 0
+def test_a_cancelled_wait_releases_its_budget() -> None:
+    async def main() -> None:
+        budget = BodyBudget(100)
+        one, other = Body(budget, "a"), Body(budget, "b")
+        await one.arrive(100)
+        waiting = other.arrive(100)
+        await settle()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        other.end()
+        one.end()
+        assert budget.held == 0
+        await Body(budget, "c").arrive(100)
+
+    run(main())
+
+
+def test_a_slow_body_is_evicted_for_a_waiting_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_body, "PRESSURE_S", 0.01)
+
+    async def main() -> None:
+        budget = BodyBudget(100)
+        slow, other = Body(budget, "a"), Body(budget, "a")
+        await slow.arrive(100)
+
+        body = slow.incoming
+
+        async def read() -> None:
+            async with asyncio.timeout(30) as body.reading:
+                await asyncio.Event().wait()
+
+        reading = asyncio.create_task(read())
+        waiting = other.arrive(10)
+        with pytest.raises(TimeoutError):
+            await reading
+        assert body.evicted
+        slow.end()
+        await waiting
+
+    run(main())

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from cauce.api.names import LOCAL
 from cauce.doctor.supervision.events import DAY_S, Event, EventLog
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.gateway.dashboard.cluster_routes import ClusterRoutes
-from cauce.gateway.validation.names import LOCAL
 from tests.gateway.asking import scope_of
 from tests.gateway.lagging import SlowFabric
 

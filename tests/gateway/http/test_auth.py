@@ -27,6 +27,8 @@ from tests.gateway.asking import Client, ask, scope_of
 from tests.gateway.serving import JOB, Sent, run_to_end, send
 
 NAME = "ana"
+STREAM_ENDS_S = 10.0
+"""More than the interval at which a token is checked."""
 
 
 @pytest.fixture
@@ -110,7 +112,8 @@ def test_a_download_with_a_valid_token_is_complete(tmp_path: Path, token: str) -
 
 def test_an_event_stream_ends_when_its_token_is_removed(tmp_path: Path, token: str) -> None:
     client = Client(lambda: revoke(tmp_path))
-    asyncio.run(ask(settings_of(tmp_path), client, scope_of("/v1/events", token)))
+    asking = ask(settings_of(tmp_path), client, scope_of("/v1/events", token))
+    asyncio.run(asyncio.wait_for(asking, STREAM_ENDS_S))
     assert client.complete
 
 
@@ -132,3 +135,29 @@ def test_the_error_for_a_proxied_request_names_the_token_settings(tmp_path: Path
     with pytest.raises(HttpError, match="CAUCE_TOKEN or CAUCE_TOKEN_FILE") as problem:
         access.admit(Request(scope))
     assert "--token" not in str(problem.value)
+
+
+def admitted(tmp_path: Path, method: str, headers: dict[str, str]) -> str:
+    access = Access(Tokens(tmp_path / "tokens.json"), needs_token=False)
+    encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    return access.admit(Request({"type": "http", "method": method, "headers": encoded})).owner
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
+     {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"}],
+)  # fmt: skip
+def test_a_request_of_another_sites_page_is_refused(tmp_path: Path, headers: dict[str, str]) -> None:
+    for method in ("PUT", "POST", "DELETE"):
+        with pytest.raises(HttpError) as problem:
+            admitted(tmp_path, method, {"Host": "localhost", **headers})
+        assert (problem.value.status, problem.value.code) == (403, "cross-site")
+    assert admitted(tmp_path, "PUT", {"Host": "localhost", "Origin": "http://localhost"}) == "local"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8080"])
+def test_a_request_without_a_token_must_name_a_loopback_host(tmp_path: Path, host: str) -> None:
+    with pytest.raises(HttpError, match="must be addressed as localhost"):
+        admitted(tmp_path, "GET", {"Host": host})
+    assert admitted(tmp_path, "GET", {"Host": "127.0.0.1:8080"}) == "local"

@@ -61,7 +61,7 @@ def overdue_upload(world: World, sent: Sent) -> None:
     world.clock.now = 1_000_000.0
     jobs = world.gateway()
     jobs.create(OWNER, JOB, sent.request)
-    jobs.put_part(OWNER, JOB, *sent.each()[0])
+    jobs.uploads.put_part(OWNER, JOB, *sent.each()[0])
 
 
 def overdue_results(world: World, sent: Sent) -> None:

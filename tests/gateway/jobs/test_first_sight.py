@@ -65,7 +65,7 @@ def test_a_complete_answer_is_never_too_early(world: World, store: Store, sent: 
     with pytest.raises(TooEarly):
         slow.rejects_csv(OWNER, JOB)
     run_to_end(jobs, world.worker())
-    assert slow.status(OWNER, JOB).state == "running"
+    assert slow.list(OWNER)[0].state == "running"
     assert list(slow.rejects_csv(OWNER, JOB))
     assert list(slow.answer(OWNER, JOB, "q1").pages)
 
@@ -77,7 +77,7 @@ def test_a_job_whose_client_uses_another_gateway_does_not_expire(world: World, s
     assert slow.sweep() == []
     for seq, body in enumerate(sent.tables["books"][:3]):
         world.clock.now += world.limits.receiving_seconds * 0.9
-        jobs.put_part(OWNER, JOB, "books", seq, body)
+        jobs.uploads.put_part(OWNER, JOB, "books", seq, body)
     assert slow.sweep() == []
     assert late(world, store).sweep() == []
     assert jobs.status(OWNER, JOB).state == "receiving"

@@ -31,8 +31,8 @@ def ended(world: World, part: PartBody) -> Jobs:
     """A gateway that has read only the logs of a done job."""
     jobs = world.gateway()
     jobs.create(OWNER, JOB, ONE)
-    jobs.put_part(OWNER, JOB, "books", 0, part)
-    jobs.complete(OWNER, JOB, "books", 1)
+    jobs.uploads.put_part(OWNER, JOB, "books", 0, part)
+    jobs.uploads.complete(OWNER, JOB, "books", 1)
     assert run_to_end(jobs, world.worker()).state == "done"
     world.clock.now += 60
     jobs.sweep()
@@ -54,7 +54,7 @@ OTHER = {
 def test_other_content_is_refused_after_the_end(lone: World, name: str) -> None:
     other, difference = OTHER[name]
     with pytest.raises(PartDiffers, match=r"part 0 of table books was sent before with other content") as problem:
-        ended(lone, PART).put_part(OWNER, JOB, "books", 0, other)
+        ended(lone, PART).uploads.put_part(OWNER, JOB, "books", 0, other)
     assert f"({difference})" in str(problem.value)
 
 
@@ -63,12 +63,12 @@ def test_the_same_content_is_accepted_after_the_end_however_it_is_compressed(lon
     jobs = ended(lone, part)
     for data, compression in ((part.data, ""), (gzip.compress(part.data), "gzip"), (zstd(part.data), "zstd")):
         again = replace(part, data=data, compression=compression)  # type: ignore[arg-type]
-        assert not jobs.put_part(OWNER, JOB, "books", 0, again)
+        assert not jobs.uploads.put_part(OWNER, JOB, "books", 0, again)
 
 
 def test_receipts_are_listed_after_the_end(world: World) -> None:
     part = replace(PART, data=gzip.compress(ROWS), compression="gzip")
-    found = ended(world, part).parts(OWNER, JOB, "books", 0, 10)
+    found = ended(world, part).uploads.parts(OWNER, JOB, "books", 0, 10)
     (receipt,) = found.parts
     assert (found.next, found.complete) == (None, 1)
     assert (receipt.content, receipt.size) == (hashlib.sha256(ROWS).hexdigest(), len(ROWS))
@@ -79,10 +79,10 @@ def test_receipts_are_listed_by_pages(lone: World) -> None:
     jobs = lone.gateway()
     jobs.create(OWNER, JOB, ONE)
     for seq in (4, 0, 9, 2):
-        jobs.put_part(OWNER, JOB, "books", seq, PART)
-    first = jobs.parts(OWNER, JOB, "books", 0, 3)
+        jobs.uploads.put_part(OWNER, JOB, "books", seq, PART)
+    first = jobs.uploads.parts(OWNER, JOB, "books", 0, 3)
     assert ([each.part for each in first.parts], first.next) == ([0, 2, 4], 9)
-    last = jobs.parts(OWNER, JOB, "books", 9, 3)
+    last = jobs.uploads.parts(OWNER, JOB, "books", 9, 3)
     assert ([each.part for each in last.parts], last.next) == ([9], None)
 
 
@@ -100,8 +100,8 @@ def test_a_reference_to_a_file_that_has_changed_is_refused(lone: World, tmp_path
     jobs = lone.gateway(references=(tmp_path,))
     jobs.create(OWNER, JOB, ONE)
     part = reference(path)
-    assert jobs.put_part(OWNER, JOB, "books", 0, part)
-    assert not jobs.put_part(OWNER, JOB, "books", 0, part)
+    assert jobs.uploads.put_part(OWNER, JOB, "books", 0, part)
+    assert not jobs.uploads.put_part(OWNER, JOB, "books", 0, part)
     before = path.stat()
     if change == "longer":
         path.write_bytes(path.read_bytes() + ROWS)
@@ -111,7 +111,7 @@ def test_a_reference_to_a_file_that_has_changed_is_refused(lone: World, tmp_path
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000))
         named = "the file has been modified since"
     with pytest.raises(PartDiffers, match=named):
-        jobs.put_part(OWNER, JOB, "books", 0, part)
+        jobs.uploads.put_part(OWNER, JOB, "books", 0, part)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ class Own:
 
     def send(self) -> None:
         self.jobs.create(OWNER, JOB, JobRequest(self.name))
-        self.jobs.put_part(OWNER, JOB, "things", 0, DATA)
-        self.jobs.complete(OWNER, JOB, "things", 1)
+        self.jobs.uploads.put_part(OWNER, JOB, "things", 0, DATA)
+        self.jobs.uploads.complete(OWNER, JOB, "things", 1)
 
     def finish(self) -> JobStatus:
         self.send()
@@ -97,7 +97,7 @@ def test_a_finished_job_stays_done_when_its_dataset_changes(own: Own, edit: str)
         assert "is done" in jobs.why(OWNER, JOB)
         assert jobs.graph(OWNER, JOB).why == jobs.why(OWNER, JOB)
         with pytest.raises((JobOver, TableComplete)):
-            jobs.put_part(OWNER, JOB, "things", 1, DATA)
+            jobs.uploads.put_part(OWNER, JOB, "things", 1, DATA)
 
 
 def test_a_changed_comment_in_the_dataset_does_not_affect_an_open_job(own: Own) -> None:
@@ -154,12 +154,12 @@ def test_a_gateway_without_the_dataset_of_an_open_job_rejects_parts_and_does_not
     other = Jobs(own.world.fabric(), own.world.limits, own.world.clock)
     assert other.status(OWNER, JOB).state == "created"
     with pytest.raises(Unavailable, match=f"no dataset {own.name}: start it with --dataset FILE"):
-        other.put_part(OWNER, JOB, "things", 0, DATA)
+        other.uploads.put_part(OWNER, JOB, "things", 0, DATA)
     with pytest.raises(Unavailable, match="start it with --dataset FILE"):
-        other.complete(OWNER, JOB, "things", 1)
+        other.uploads.complete(OWNER, JOB, "things", 1)
     other.sweep()
-    own.jobs.put_part(OWNER, JOB, "things", 0, DATA)
-    own.jobs.complete(OWNER, JOB, "things", 1)
+    own.jobs.uploads.put_part(OWNER, JOB, "things", 0, DATA)
+    own.jobs.uploads.complete(OWNER, JOB, "things", 1)
     assert "start it with --dataset FILE" in other.why(OWNER, JOB)
     assert run_to_end(other, own.worker()).state == "done"
 
@@ -209,7 +209,7 @@ def test_a_damaged_manifest_is_reported_and_can_be_removed(world: World, sent: S
     for ask in (
         lambda: jobs.result(OWNER, JOB, "q1", None, 5),
         lambda: jobs.rejects(OWNER, JOB, None, 5),
-        lambda: jobs.put_part(OWNER, JOB, "books", 0, DATA),
+        lambda: jobs.uploads.put_part(OWNER, JOB, "books", 0, DATA),
     ):
         with pytest.raises(JobDamaged, match=expected):
             ask()

@@ -13,7 +13,7 @@ from cauce.errors import FabricFull, FabricLost
 from cauce.fabric.contract import Fabric
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.names import is_service_log
-from cauce.gateway.errors import JobExistsOtherwise, JobOver, NoSuchJob, TooEarly, Unavailable
+from cauce.gateway.errors import JobExistsOtherwise, JobOver, NoSuchJob, TooEarly
 from cauce.gateway.jobs import tombstones
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
@@ -30,7 +30,7 @@ def begin(jobs: Jobs, sent: Sent, job: str = JOB) -> None:
     """Starts an upload and leaves it incomplete."""
     jobs.create(OWNER, job, sent.request)
     for table, seq, body in sent.each()[::2]:
-        jobs.put_part(OWNER, job, table, seq, body)
+        jobs.uploads.put_part(OWNER, job, table, seq, body)
 
 
 def test_a_cancelled_job_leaves_nothing(world: World, sent: Sent) -> None:
@@ -108,7 +108,7 @@ class Dying:
 def test_an_interrupted_cancel_is_completed_by_the_sweep_of_another_gateway(world: World, sent: Sent) -> None:
     jobs = world.gateway()
     begin(jobs, sent)
-    with pytest.raises(Unavailable):
+    with pytest.raises(FabricLost):
         world.gateway(Dying(world.fabric())).cancel(OWNER, JOB)  # type: ignore[arg-type]
     assert world.left() != []
     assert [status.state for status in jobs.list(OWNER)] == ["cancelled"]
@@ -122,7 +122,7 @@ def test_a_receiving_job_without_new_parts_expires(world: World, sent: Sent) -> 
     begin(jobs, sent)
     start = world.clock.now
     world.clock.now = start + 590
-    jobs.put_part(OWNER, JOB, *sent.each()[1])
+    jobs.uploads.put_part(OWNER, JOB, *sent.each()[1])
     assert jobs.status(OWNER, JOB).expires == start + 590 + 600
     other = world.gateway()
     assert other.sweep() == []
@@ -136,7 +136,7 @@ def test_a_receiving_job_without_new_parts_expires(world: World, sent: Sent) -> 
     assert (status.state, status.code) == ("expired", "expired")
     assert "600 s" in status.cause
     with pytest.raises(JobOver):
-        jobs.put_part(OWNER, JOB, *sent.each()[0])
+        jobs.uploads.put_part(OWNER, JOB, *sent.each()[0])
     assert world.events[-1] == ("expired", JOB)
 
 
@@ -205,16 +205,16 @@ def test_a_failed_job_reports_its_cause_and_is_released(world: World, tmp_path: 
     jobs = world.gateway()
     status, _ = jobs.create(OWNER, JOB, JobRequest("own"))
     assert status.dataset == "own"
-    jobs.put_part(OWNER, JOB, "t", 0, PartBody(b"a\n1\n", "csv"))
+    jobs.uploads.put_part(OWNER, JOB, "t", 0, PartBody(b"a\n1\n", "csv"))
     status = run_to_end(jobs, Worker(world.fabric(), host=Host(datasets=registered)))
     assert (status.state, status.code) == ("failed", "job-failed")
     assert "divides by zero" in status.cause
     assert "divides by zero" in jobs.why(OWNER, JOB)
     with pytest.raises(JobOver):
-        jobs.put_part(OWNER, JOB, "t", 1, PartBody(b"a\n2\n", "csv"))
+        jobs.uploads.put_part(OWNER, JOB, "t", 1, PartBody(b"a\n2\n", "csv"))
     with pytest.raises(JobOver):
-        jobs.complete(OWNER, JOB, "t", 1)
-    assert not jobs.put_part(OWNER, JOB, "t", 0, PartBody(b"a\n1\n", "csv"))
+        jobs.uploads.complete(OWNER, JOB, "t", 1)
+    assert not jobs.uploads.put_part(OWNER, JOB, "t", 0, PartBody(b"a\n1\n", "csv"))
     assert jobs.result(OWNER, JOB, "q1", None, 5).next is None
     jobs.sweep()
     world.clock.now += 86_401
@@ -251,9 +251,9 @@ def test_answers_come_by_page_and_cursor(lone: World, sent: Sent, wanted: dict[s
     with pytest.raises(TooEarly):
         jobs.rejects_csv(OWNER, JOB)
     for table, seq, body in sent.each():
-        jobs.put_part(OWNER, JOB, table, seq, body)
+        jobs.uploads.put_part(OWNER, JOB, table, seq, body)
     for table, bodies in sent.tables.items():
-        jobs.complete(OWNER, JOB, table, len(bodies))
+        jobs.uploads.complete(OWNER, JOB, table, len(bodies))
     rows: list[object] = []
     at: str | None = "0.0"
     while at is not None:
@@ -285,7 +285,7 @@ def test_why_names_the_input_that_a_job_waits_for(world: World, sent: Sent) -> N
     jobs = world.gateway()
     jobs.create(OWNER, JOB, sent.request)
     assert "no part of" in jobs.why(OWNER, JOB)
-    jobs.put_part(OWNER, JOB, *sent.each()[0])
+    jobs.uploads.put_part(OWNER, JOB, *sent.each()[0])
     assert "to complete table" in jobs.why(OWNER, JOB)
     send(jobs, sent)
     assert "waits for" in jobs.why(OWNER, JOB)
@@ -317,7 +317,7 @@ def test_a_clock_that_is_set_forward_expires_no_upload(world: World, sent: Sent,
     world.clock.jump(seconds)
     assert jobs.sweep() == []
     assert world.gateway().sweep() == []
-    jobs.put_part(OWNER, JOB, *sent.each()[1])
+    jobs.uploads.put_part(OWNER, JOB, *sent.each()[1])
     assert jobs.status(OWNER, JOB).state == "receiving"
 
 

@@ -146,9 +146,9 @@ def test_a_job_over_kept_data_accepts_no_parts(lone: World) -> None:
     keep(service, Shop())
     start(service, "a")
     with pytest.raises(ReadsKeptDataset, match="reads the kept dataset shop"):
-        service.jobs.put_part(OWNER, "a", "orders", 0, Shop().body(0))
+        service.jobs.uploads.put_part(OWNER, "a", "orders", 0, Shop().body(0))
     with pytest.raises(ReadsKeptDataset):
-        service.jobs.complete(OWNER, "a", "orders", 3)
+        service.jobs.uploads.complete(OWNER, "a", "orders", 3)
 
 
 def test_rejects_have_their_lines(world: World) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cauce.gateway.asgi.part_headers import part_of_headers
+from cauce.gateway.http.part_routes import part_of_headers
+from cauce.gateway.jobs.part_validation import BodyCheck
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.validation.part_body import BodyCheck
 from cauce.plan import INTEGER, TEXT, Decimal, Integer, Table, Text, agg, decimal
 from cauce.runner.sinks import Answers, prepare, run_in_memory
 from cauce.scan.cells.kinds import Kind

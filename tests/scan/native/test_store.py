@@ -106,6 +106,26 @@ def test_a_file_with_a_flipped_byte_is_replaced(folder: Path, place: float) -> N
     assert store._read(path) is not None
 
 
+def test_a_file_with_a_flipped_byte_is_not_read(folder: Path) -> None:
+    """Without running it: changed machine code may do anything."""
+    path = kept(folder)
+    good = path.read_bytes()
+    assert store._read(path) is not None
+    for place in (0, len(good) // 2, len(good) - 1):
+        bad = bytearray(good)
+        bad[place] ^= 0x41
+        path.write_bytes(bad)
+        assert store._read(path) is None
+
+
+def test_files_of_other_users_are_not_trusted(folder: Path) -> None:
+    found = kept(folder).stat()
+    assert store._only_owner_writes(found)
+    fields = list(found)
+    fields[stat.ST_UID] = 12345
+    assert not store._only_owner_writes(os.stat_result(fields))
+
+
 def test_a_file_that_others_can_write_is_replaced(folder: Path) -> None:
     path = kept(folder)
     path.chmod(0o666)

@@ -53,6 +53,14 @@ def test_textblob_scores_four_hundred_kilobytes_at_once(kind: str) -> None:
     assert seconds([TEXTBLOB_TEXTS[kind]], textblob_units) < MOST_SECONDS
 
 
+def test_the_time_of_a_long_text_is_a_fraction_of_quadratic_time() -> None:
+    """In quadratic time, these texts take three times the limit; in linear time, a tenth of it."""
+    vader_units(pl.Series(["good but bad"]))
+    textblob_units(pl.Series(["good"]))
+    assert seconds(["good bad but " * 60_000], vader_units) < 0.7
+    assert seconds(["!!!" * 45_000], textblob_units) < 0.8
+
+
 @pytest.mark.parametrize("words", [FEW_WORDS - 1, FEW_WORDS, FEW_WORDS + 1, 300, 1500])
 def test_words_around_a_but_score_as_in_the_library(words: int) -> None:
     pattern = MIXED.split()

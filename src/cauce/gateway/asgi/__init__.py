@@ -1,1 +1,1 @@
-"""HTTP plumbing independent of routes: bodies, headers, limits, problem documents, event streams."""
+"""HTTP plumbing independent of routes: the application, bodies, limits, problem documents, event streams."""

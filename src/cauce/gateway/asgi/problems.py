@@ -10,12 +10,13 @@ from starlette.responses import Response
 
 from cauce.api.http import PROBLEM, RETRY_AFTER
 from cauce.api.problems import Problem
-from cauce.errors import CauceError, FabricError, SqlError, UsageError
+from cauce.errors import CauceError, FabricError, FabricFull, SqlError, UsageError
 from cauce.gateway.errors import ServiceError
 from cauce.gateway.public_text import without_folders
 
 FABRIC_RETRY_S = 1.0
-"""Retry-After for errors of the fabric."""
+FULL_RETRY_S = 10.0
+"""Retry-After for errors of the fabric, and for a fabric without space."""
 
 
 class HttpError(CauceError):
@@ -66,8 +67,11 @@ def problem_response(error: CauceError) -> Response | None:
             return problem(error.status, error.code, str(error), error.headers)
         case ServiceError():
             return problem(error.status, error.code, str(error), _retry_after(error.retry_after))
+        case FabricFull():
+            return problem(503, "unavailable", f"the service has no space left: {error}", _retry_after(FULL_RETRY_S))
         case FabricError():
-            return problem(503, "unavailable", f"{error}", _retry_after(FABRIC_RETRY_S))
+            detail = f"the storage of the service is unavailable: {error}"
+            return problem(503, "unavailable", detail, _retry_after(FABRIC_RETRY_S))
         case SqlError():
             return problem(422, error.code, str(error), place=(error.line, error.column))
         case UsageError():

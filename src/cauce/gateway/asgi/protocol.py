@@ -11,8 +11,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from cauce.api.http import PROBLEM
+from cauce.gateway.asgi.application import GUARDS
 from cauce.gateway.asgi.problems import body_of
-from cauce.gateway.asgi.request_io import GUARDS
 
 HEAD_BYTES = 64 << 10
 URL_BYTES = 8 << 10

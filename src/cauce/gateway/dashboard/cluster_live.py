@@ -13,21 +13,21 @@ from starlette.responses import Response
 
 from cauce.api.cluster import LogBody
 from cauce.api.http import EVENT_STREAM
+from cauce.api.names import LOCAL
 from cauce.doctor.json_bodies import ClusterBody, cluster_body, events_after, last_events
 from cauce.doctor.launch.service_dir import ServiceDir
 from cauce.doctor.model.names import is_name
 from cauce.doctor.query import QueryClient
 from cauce.errors import CauceError
+from cauce.gateway.asgi.application import event_stream, json_response
 from cauce.gateway.asgi.event_streams import KEEP_ALIVE_S, STILL_HERE, WAITING, event
 from cauce.gateway.asgi.negotiate import choose
 from cauce.gateway.asgi.operations import STREAM, Operation
 from cauce.gateway.asgi.problems import HttpError
-from cauce.gateway.asgi.responses import event_stream, json_response
 from cauce.gateway.pool import Pool
 from cauce.gateway.redaction import events_for, rows_for
 from cauce.gateway.service import Service
 from cauce.gateway.status_polling import LOOK_S, StatusPolling
-from cauce.gateway.validation.names import LOCAL
 
 PROCESSES_S = 1.0
 ASK_S = 1.5

@@ -12,20 +12,18 @@ from starlette.responses import Response
 
 from cauce.api.cluster import StartedBody, WorkersBody
 from cauce.api.http import RETRY_AFTER
+from cauce.api.names import LOCAL
 from cauce.doctor.control import start_workers
 from cauce.doctor.json_bodies import ClusterBody, EventsBody, cluster_body, events_after, last_events
 from cauce.doctor.launch.service_dir import Cluster, ServiceDir
 from cauce.doctor.query import QueryClient
 from cauce.errors import UsageError
+from cauce.gateway.asgi.application import json_response, number, read_json
 from cauce.gateway.asgi.operations import Operation, parameter, whole_number
-from cauce.gateway.asgi.part_headers import number
 from cauce.gateway.asgi.problems import HttpError, bad_request
-from cauce.gateway.asgi.request_body import read_json
-from cauce.gateway.asgi.responses import json_response
 from cauce.gateway.pool import Pool
 from cauce.gateway.redaction import events_for, rows_for
 from cauce.gateway.service import Service
-from cauce.gateway.validation.names import LOCAL
 from cauce.gateway.worker_availability import Workforce
 
 ASK_S = 1.5

@@ -7,11 +7,10 @@ from starlette.responses import Response
 
 from cauce.api.http import EVENT_STREAM
 from cauce.api.sql import SqlRequest
+from cauce.gateway.asgi.application import event_stream, flag, json_response
 from cauce.gateway.asgi.event_streams import all_events, job_events
 from cauce.gateway.asgi.negotiate import choose
 from cauce.gateway.asgi.operations import STREAM, Operation, parameter
-from cauce.gateway.asgi.problems import bad_request
-from cauce.gateway.asgi.responses import event_stream, json_response
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
@@ -86,7 +85,7 @@ class DashboardRoutes:
     async def _events(self, request: Request, owner: str) -> Response:
         choose(request.headers.get("accept"), (EVENT_STREAM,))
         job = request.path_params["job"]
-        graph = _flag(request, "graph")
+        graph = flag(request, "graph")
         read = await self._pool.run(lambda on: on.jobs.status(owner, job), f"{owner}.{job}")
         first = await self._watching.workforce.noted(owner, read)
         return event_stream(job_events(self._watching, owner, job, first, graph=graph))
@@ -96,10 +95,3 @@ class DashboardRoutes:
         listed = await self._pool.run(lambda on: on.jobs.list(owner), "list")
         first = await self._watching.workforce.all_noted(owner, listed)
         return event_stream(all_events(self._watching, owner, first))
-
-
-def _flag(request: Request, name: str) -> bool:
-    text = request.query_params.get(name, "false")
-    if text not in ("true", "false"):
-        raise bad_request(f"{name} must be true or false, not {text[:40]!r}")
-    return text == "true"

@@ -1,1 +1,1 @@
-"""The HTTP application: routes, authentication, downloads, OpenAPI document."""
+"""The gateway as an HTTP service: routes, authentication, downloads, background tasks."""

@@ -1,30 +1,23 @@
-"""The gateway as an ASGI application: handles requests and runs the background sweep. It never keeps state that another
+"""A gateway: its pool, limits, routes and background tasks, made from the settings. It never keeps state that another
 gateway on the same fabric would need."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from cauce.api.jobs import JobStatus
 from cauce.datasets.registry import Registry
-from cauce.errors import CauceError
-from cauce.gateway.asgi.concurrency_limits import RequestLimiter
-from cauce.gateway.asgi.problems import HttpError, internal, problem_response, stopping
-from cauce.gateway.asgi.request_io import Exchange
+from cauce.gateway.asgi.application import Application, RequestLimiter
+from cauce.gateway.asgi.problems import HttpError
 from cauce.gateway.http.auth import Access
 from cauce.gateway.http.background import Background
 from cauce.gateway.http.routes import Routes
-from cauce.gateway.logs import Throttle
 from cauce.gateway.metrics import Metrics
 from cauce.gateway.pool import Pool
 from cauce.gateway.public_text import hide_folders
@@ -33,8 +26,6 @@ from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.status_polling import StatusPolling
 from cauce.gateway.tokens import Tokens
 from cauce.gateway.worker_availability import Workforce
-
-LOGGED_ERRORS_PER_S = 20
 
 
 class Gateway:
@@ -53,7 +44,6 @@ class Gateway:
         )
         self._pool: Pool[Service] = Pool(settings.threads, make)
         self._limiter = RequestLimiter(settings)
-        self._error_log_throttle = Throttle(LOGGED_ERRORS_PER_S)
         self._stopping = asyncio.Event()
         workforce = Workforce(settings, self._idle_s)
         self._watching = StatusPolling(self._pool, self._stopping, workforce)
@@ -75,69 +65,7 @@ class Gateway:
 
     def app(self) -> ASGIApp:
         inner = Router(self.routes.all(), redirect_slashes=False, default=_not_found, lifespan=self._lifespan)
-
-        async def application(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http":
-                await self._handle(inner, scope, receive, send)
-            else:
-                await inner(scope, receive, send)
-
-        return application
-
-    async def _handle(self, inner: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request. Every error becomes a response, or aborts the one that has started."""
-        exchange = Exchange(scope, receive, send)
-        scope["cauce.exchange"] = exchange
-        try:
-            with self._limiter.acquire(scope["path"]) as exchange.permit:
-                await inner(scope, exchange.receive, exchange.send)
-        except ClientDisconnect:
-            pass
-        except asyncio.CancelledError:
-            # The grace period for requests in flight is over.
-            if not exchange.started:
-                exchange.skip_drain()
-                await self._error_response(stopping())(scope, exchange.receive, exchange.send)
-        except CauceError as error:
-            if exchange.started:
-                # The headers are sent: an aborted body is the only way left to report the error.
-                self._log.warning("response aborted", code=error.code, cause=str(error), path=scope["path"][:200])
-                raise
-            await self._error_response(error)(scope, exchange.receive, exchange.send)
-        except Exception:
-            reference = secrets.token_hex(6)
-            self._log.exception("internal error", reference=reference, method=scope["method"], path=scope["path"][:200])
-            if exchange.started:
-                raise
-            await internal(reference)(scope, exchange.receive, exchange.send)
-        finally:
-            self._count(scope, exchange)
-
-    def _error_response(self, error: CauceError) -> Response:
-        response = problem_response(error)
-        if response is None:
-            reference = secrets.token_hex(6)
-            self._log.error("internal error", reference=reference, exc_info=error)
-            return internal(reference)
-        return response
-
-    def _count(self, scope: Scope, exchange: Exchange) -> None:
-        status = exchange.status
-        seconds = time.monotonic() - exchange.started_at
-        self._metrics.requests.labels(scope["method"], exchange.route, str(status)).inc()
-        self._metrics.seconds.labels(exchange.route).observe(seconds)
-        self._metrics.received.inc(exchange.received_bytes)
-        if status >= 400 and status != 425:
-            suppressed = self._error_log_throttle.admit()
-            if suppressed is not None:
-                self._log.info(
-                    "request refused",
-                    status=status,
-                    method=scope["method"],
-                    path=scope["path"][:200],
-                    owner=exchange.owner,
-                    **({"not_shown_before": suppressed} if suppressed else {}),
-                )
+        return Application(inner, self._limiter, self._metrics, self._log)
 
     def _record_event(self, event: str, status: JobStatus) -> None:
         """Counts and logs an event of a job. Called in the threads of the pool."""

@@ -11,13 +11,15 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
-from cauce.api.http import AUTHORIZATION
-from cauce.api.names import is_loopback
+from cauce.api.http import AUTHORIZATION, EVENT_STREAM
+from cauce.api.names import LOCAL, is_loopback
 from cauce.errors import UsageError
+from cauce.gateway.asgi.application import Endpoint, exchange_of
+from cauce.gateway.asgi.operations import Handler
 from cauce.gateway.asgi.problems import HttpError
 from cauce.gateway.tokens import Tokens
-from cauce.gateway.validation.names import LOCAL
 
 CHECK_S = 1.0
 """Interval at which the token of a long response is checked again."""
@@ -61,9 +63,6 @@ class Access:
         self._tokens = tokens
         self._needs_token = needs_token
 
-    def owner(self, request: Request) -> str:
-        return self.admit(request).owner
-
     def admit(self, request: Request) -> Admission:
         """Authenticates a request. Raises 401 if its owner is unknown, and 403 if it is cross-site."""
         _reject_cross_site(request)
@@ -96,8 +95,29 @@ class Access:
             # DNS rebinding: a web page may reach this address under its own host name.
             raise _unauthorized("without a token, this gateway must be addressed as localhost or 127.0.0.1")
 
+    def guard(self, handler: Handler) -> Endpoint:
+        """Authenticates each request. The response to a GET ends early if its token is removed meanwhile."""
 
-async def while_valid(response: Awaitable[Outcome], admission: Admission) -> Outcome:
+        async def endpoint(request: Request) -> Response:
+            admission = self.admit(request)
+            owner = admission.owner
+            exchange = exchange_of(request)
+            exchange.admit(owner)
+            if request.method != "GET":
+                return await handler(request, owner)
+            response = await _while_valid(handler(request, owner), admission)
+            if isinstance(response, StreamingResponse):
+                guarded = _chunks_while_valid
+                if response.headers["content-type"] == EVENT_STREAM:
+                    exchange.become_stream()
+                    guarded = _events_while_valid
+                response.body_iterator = guarded(response.body_iterator, admission)
+            return response
+
+        return endpoint
+
+
+async def _while_valid(response: Awaitable[Outcome], admission: Admission) -> Outcome:
     """Awaits a response. Raises 401 if its token is removed in the meantime."""
     if not admission.token:
         return await response
@@ -112,19 +132,19 @@ async def while_valid(response: Awaitable[Outcome], admission: Admission) -> Out
         task.cancel()
 
 
-async def chunks_while_valid(chunks: AsyncIterable[Outcome], admission: Admission) -> AsyncIterator[Outcome]:
+async def _chunks_while_valid(chunks: AsyncIterable[Outcome], admission: Admission) -> AsyncIterator[Outcome]:
     """The chunks of a response. Raises 401 soon after its token is removed, so that the client sees an aborted response
     and not a complete one."""
     source = aiter(chunks)
     with suppress(StopAsyncIteration):
         while True:
-            yield await while_valid(anext(source), admission)
+            yield await _while_valid(anext(source), admission)
 
 
-async def events_while_valid(chunks: AsyncIterable[Outcome], admission: Admission) -> AsyncIterator[Outcome]:
+async def _events_while_valid(chunks: AsyncIterable[Outcome], admission: Admission) -> AsyncIterator[Outcome]:
     """The chunks of an event stream. The stream ends soon after its token is removed."""
     with suppress(HttpError):
-        async for chunk in chunks_while_valid(chunks, admission):
+        async for chunk in _chunks_while_valid(chunks, admission):
             yield chunk
 
 

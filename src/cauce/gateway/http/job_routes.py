@@ -1,38 +1,22 @@
-"""Routes of jobs and uploads. A handler parses the request, calls the job service in the pool, encodes the answer."""
+"""Routes of jobs. A handler parses the request, calls the job service in the pool, encodes the answer."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cauce.api.http import REFERENCE
 from cauce.api.jobs import JobRequest, JobsBody, JobStatus, WhyBody
-from cauce.api.parts import CompleteAnswer, CompleteBody, Held, PartAnswer, PartsBody
-from cauce.gateway.asgi.operations import BINARY, Operation, parameter, whole_number
-from cauce.gateway.asgi.part_headers import number
-from cauce.gateway.asgi.request_body import read_json
-from cauce.gateway.asgi.responses import json_response
-from cauce.gateway.http.part_uploads import (
-    HELD_HEADERS,
-    MAX_RECEIPTS,
-    PART_HEADERS,
-    RECEIPT_PAGE,
-    PartUploads,
-    held_response,
-)
+from cauce.gateway.asgi.application import json_response, number, read_json
+from cauce.gateway.asgi.operations import Operation, parameter, whole_number
 from cauce.gateway.jobs.job_service import MOST_LISTED
 from cauce.gateway.jobs.progress.bottleneck import with_notice
 from cauce.gateway.jobs.result_cursor import LIST_CURSOR
-from cauce.gateway.model import PartBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
 from cauce.gateway.status_polling import StatusPolling
-from cauce.process.traces import PartName, Traces
-from cauce.scan.formats.table import media_types
 
 Outcome = TypeVar("Outcome")
 
@@ -45,21 +29,12 @@ _LIST_PAGE = (
 
 
 class JobRoutes:
-    def __init__(
-        self,
-        pool: Pool[Service],
-        uploads: PartUploads,
-        watching: StatusPolling,
-        traces: Traces | None,
-    ) -> None:
+    def __init__(self, pool: Pool[Service], watching: StatusPolling) -> None:
         self._pool = pool
-        self._uploads = uploads
         self._watching = watching
-        self._traces = traces
 
     def operations(self) -> list[Operation]:
         job = "/v1/jobs/{job}"
-        table = job + "/tables/{table}"
         return [
             Operation(
                 "GET",
@@ -103,54 +78,6 @@ class JobRoutes:
                 WhyBody,
                 "The sentence",
             ),
-            Operation(
-                "GET",
-                table,
-                "held",
-                "List the stored parts of a table",
-                self._held,
-                Held,
-                "Ranges of part numbers, both ends included; also as headers",
-                headers=HELD_HEADERS,
-                problems=(409,),
-                head=True,
-            ),
-            Operation(
-                "POST",
-                table + "/complete",
-                "completeTable",
-                "Complete a table with its number of parts (idempotent)",
-                self._complete,
-                CompleteAnswer,
-                "The table is complete",
-                body=CompleteBody,
-                problems=(409, 413, 415),
-            ),
-            Operation(
-                "GET",
-                table + "/parts",
-                "parts",
-                "List the stored parts of a table with digests of their content, also after the job has ended",
-                self._parts,
-                PartsBody,
-                "Ordered by part number",
-                parameters=RECEIPT_PAGE,
-                problems=(409,),
-            ),
-            Operation(
-                "PUT",
-                table + "/parts/{seq}",
-                "putPart",
-                "Upload a part of a table (idempotent). Different content under the same number is a 409, also after "
-                "the job has ended",
-                self._put_part,
-                PartAnswer,
-                "The same part was stored before",
-                created="The part is stored",
-                parameters=PART_HEADERS,
-                body=dict.fromkeys((*media_types(), REFERENCE), BINARY),
-                problems=(409, 413, 415),
-            ),
         ]
 
     async def _run(self, owner: str, job: str, step: Callable[[Service], Outcome]) -> Outcome:
@@ -182,36 +109,3 @@ class JobRoutes:
     async def _cancel(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
         return json_response(await self._run(owner, job, lambda on: on.jobs.cancel(owner, job)))
-
-    async def _put_part(self, request: Request, owner: str) -> Response:
-        job, table = request.path_params["job"], request.path_params["table"]
-        seq = number(request.path_params["seq"], "part number")
-        started_at = time.time()
-
-        async def put(part: PartBody) -> bool:
-            # A body of a few kilobytes may decompress to many megabytes.
-            return await self._pool.run_heavy(
-                lambda on: on.jobs.put_part(owner, job, table, seq, part), f"{owner}.{job}", owner
-            )
-
-        new, size = await self._uploads.store(request, owner, put)
-        if new and self._traces is not None:
-            self._traces.received(PartName(f"{owner}.{job}", table, seq), started_at, time.time(), size)
-        return json_response(PartAnswer(seq, new), 201 if new else 200)
-
-    async def _held(self, request: Request, owner: str) -> Response:
-        job, table = request.path_params["job"], request.path_params["table"]
-        return held_response(await self._run(owner, job, lambda on: on.jobs.held(owner, job, table)))
-
-    async def _parts(self, request: Request, owner: str) -> Response:
-        job, table = request.path_params["job"], request.path_params["table"]
-        first = number(request.query_params.get("from", "0"), "from")
-        limit = number(request.query_params.get("limit", str(MAX_RECEIPTS)), "limit", MAX_RECEIPTS, least=1)
-        found = await self._run(owner, job, lambda on: on.jobs.parts(owner, job, table, first, limit))
-        return json_response(found)
-
-    async def _complete(self, request: Request, owner: str) -> Response:
-        job, table = request.path_params["job"], request.path_params["table"]
-        parts = (await read_json(request, CompleteBody)).parts
-        new = await self._run(owner, job, lambda on: on.jobs.complete(owner, job, table, parts))
-        return json_response(CompleteAnswer(table, parts, new))

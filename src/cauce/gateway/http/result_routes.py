@@ -12,9 +12,9 @@ from starlette.responses import Response, StreamingResponse
 from cauce.api.formats import FORMATS, Format
 from cauce.api.http import ARROW_FILE, CSV, JSON, PARQUET
 from cauce.api.jobs import ENDED, JobStatus
+from cauce.gateway.asgi.application import number
 from cauce.gateway.asgi.negotiate import choose
 from cauce.gateway.asgi.operations import BINARY, Json, Operation, parameter, ref, whole_number
-from cauce.gateway.asgi.part_headers import number
 from cauce.gateway.asgi.problems import bad_request
 from cauce.gateway.http.downloads import FORMAT_OF, MEDIA_TYPE_OF, PageBody, answer_chunks, page_json, text_chunks
 from cauce.gateway.jobs.result_cursor import MOST_ROWS

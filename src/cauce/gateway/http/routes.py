@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from cauce.api.http import EVENT_STREAM, JSON
+from cauce.api.http import JSON
 from cauce.api.jobs import AliveBody
-from cauce.gateway.asgi.concurrency_limits import RequestLimiter
+from cauce.gateway.asgi.application import Endpoint, RequestLimiter, json_response, route_of
 from cauce.gateway.asgi.operations import TEXT, Handler, Operation, describe
 from cauce.gateway.asgi.problems import HttpError, stopping
-from cauce.gateway.asgi.request_io import exchange_of
-from cauce.gateway.asgi.responses import json_response
 from cauce.gateway.dashboard import static_files
 from cauce.gateway.dashboard.cluster_live import ClusterLive
 from cauce.gateway.dashboard.cluster_routes import ClusterRoutes
 from cauce.gateway.dashboard.routes import DashboardRoutes
-from cauce.gateway.http.auth import Access, chunks_while_valid, events_while_valid, while_valid
+from cauce.gateway.http.auth import Access
 from cauce.gateway.http.dataset_routes import DatasetRoutes
 from cauce.gateway.http.downloads import PageBody
 from cauce.gateway.http.job_routes import JobRoutes
-from cauce.gateway.http.part_uploads import PartUploads
+from cauce.gateway.http.part_routes import PartRoutes
 from cauce.gateway.http.result_routes import ResultRoutes
 from cauce.gateway.metrics import MEDIA_TYPE, Metrics
 from cauce.gateway.pool import Pool
@@ -35,8 +32,6 @@ from cauce.gateway.status_polling import StatusPolling
 from cauce.process.traces import open_traces
 
 READY_S = 2.0
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Routes:
@@ -56,11 +51,12 @@ class Routes:
         self._watching = watching
         self._metrics = metrics
         self._traces = open_traces("gateway")
-        self._uploads = PartUploads(settings, access, metrics)
+        self._parts = PartRoutes(settings, pool, access, metrics, self._traces)
         self.operations = [
             *self._own_operations(),
-            *JobRoutes(pool, self._uploads, watching, self._traces).operations(),
-            *DatasetRoutes(pool, self._uploads).operations(),
+            *JobRoutes(pool, watching).operations(),
+            *self._parts.operations(),
+            *DatasetRoutes(pool).operations(),
             *ResultRoutes(pool, watching).operations(),
             *static_files.operations(),
             *DashboardRoutes(pool, watching).operations(),
@@ -116,36 +112,15 @@ class Routes:
         ]
 
     def all(self) -> list[Route]:
-        return [_route(path, methods) for path, methods in self.table().items()]
+        return [route_of(path, endpoints) for path, endpoints in self.table().items()]
 
     def table(self) -> dict[str, dict[str, Endpoint]]:
         """Endpoints by path and method."""
         found: dict[str, dict[str, Endpoint]] = {}
         for each in self.operations:
-            endpoint = _public(each.handler) if each.public else self._authenticated(each.handler)
+            endpoint = _public(each.handler) if each.public else self._access.guard(each.handler)
             found.setdefault(each.path, {}).update(dict.fromkeys(each.methods, endpoint))
         return found
-
-    def _authenticated(self, handler: Handler) -> Endpoint:
-        """Authenticates each request. The response to a GET ends early if its token is removed meanwhile."""
-
-        async def endpoint(request: Request) -> Response:
-            admission = self._access.admit(request)
-            owner = admission.owner
-            exchange = exchange_of(request)
-            exchange.admit(owner)
-            if request.method != "GET":
-                return await handler(request, owner)
-            response = await while_valid(handler(request, owner), admission)
-            if isinstance(response, StreamingResponse):
-                guard = chunks_while_valid
-                if response.headers["content-type"] == EVENT_STREAM:
-                    exchange.permit.become_stream()
-                    guard = events_while_valid
-                response.body_iterator = guard(response.body_iterator, admission)
-            return response
-
-        return endpoint
 
     def close(self) -> None:
         """Flushes pending traces."""
@@ -169,7 +144,7 @@ class Routes:
 
     async def _show_metrics(self, request: Request, owner: str) -> Response:
         self._metrics.open.set(self._limiter.open)
-        self._metrics.body_bytes.set(self._uploads.body_budget.held)
+        self._metrics.body_bytes.set(self._parts.body_budget.held)
         self._metrics.waiting.set(self._pool.waiting)
         text = await self._pool.run(lambda _: self._metrics.text(), "metrics")
         return Response(text, headers={"content-type": MEDIA_TYPE})
@@ -183,17 +158,3 @@ def _public(handler: Handler) -> Endpoint:
         return await handler(request, "")
 
     return endpoint
-
-
-def _route(path: str, methods: dict[str, Endpoint]) -> Route:
-    async def endpoint(request: Request) -> Response:
-        exchange_of(request).route = path
-        chosen = methods.get(request.method)
-        if chosen is None:
-            allowed = ", ".join(sorted(methods))
-            raise HttpError(405, "method-not-allowed", f"method not allowed; use {allowed}", {"Allow": allowed})
-        return await chosen(request)
-
-    route = Route(path, endpoint)
-    route.methods = None
-    return route

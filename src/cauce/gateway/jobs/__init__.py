@@ -1,1 +1,1 @@
-"""The job service over a fabric: uploads, read model, results, cancellation and expiry. No HTTP."""
+"""The job service over a fabric: uploads, validation, read model, results, cancellation and expiry. No HTTP."""

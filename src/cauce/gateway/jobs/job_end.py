@@ -5,24 +5,19 @@ Requests that read a job never come here: a background task of every gateway cal
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 
 from cauce.api.jobs import ENDED, JobStatus, State
 from cauce.errors import CauceError, FabricError, FabricFull, FabricLost
-from cauce.fabric.contract import Fabric
+from cauce.fabric.names import owner_and_job
 from cauce.gateway.jobs.idleness import Expiry
-from cauce.gateway.jobs.metrics_snapshot import figures_of
+from cauce.gateway.jobs.job_context import JobContext
 from cauce.gateway.jobs.planning import asked
 from cauce.gateway.jobs.read_model import JobView
-from cauce.gateway.jobs.read_model_cache import JobListener, Views
-from cauce.gateway.jobs.statuses import Statuses, read_manifest
-from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
-from cauce.gateway.jobs.uploads import SharedState
-from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.validation.names import owner_and_job
+from cauce.gateway.jobs.statuses import figures_of, read_manifest
+from cauce.gateway.jobs.tombstones import Tombstone
 from cauce.job.outcome import Outcome
 from cauce.runner.local_client import enqueue_tasks
 
@@ -34,30 +29,16 @@ _ENQUEUE_AGAIN_S = 2.0
 
 
 class JobEnds:
-    def __init__(
-        self,
-        fabric: Fabric,
-        limits: ServiceLimits,
-        views: Views,
-        statuses: Statuses,
-        tombstones: TombstoneStore,
-        shared: SharedState,
-        clock: Callable[[], float],
-        notify: JobListener,
-    ) -> None:
-        self._fabric = fabric
-        self._limits = limits
-        self._views = views
-        self._statuses = statuses
-        self._tombstones = tombstones
-        self._shared = shared
-        self._clock = clock
-        self._notify = notify
+    def __init__(self, context: JobContext) -> None:
+        self._context = context
+        self._fabric = context.fabric
+        self._views = context.views
+        self._tombstones = context.tombstones
 
     def cancel(self, name: str, data: bytes, before: State) -> JobStatus:
         cause = f"{before}, then removed by its client" if before in ENDED else "cancelled by its client"
-        status = self._statuses.of_tombstone(self._delete(name, data, "cancelled", cause))
-        self._notify("cancelled", status)
+        status = self._context.statuses.of_tombstone(self._delete(name, data, "cancelled", cause))
+        self._context.notify("cancelled", status)
         return status
 
     def record_end(self, name: str) -> None:
@@ -70,8 +51,8 @@ class JobEnds:
         """A job that fails does not stop the sweep of the others; the first error is raised at the end."""
         expired: list[str] = []
         problems: list[CauceError] = []
-        self._tombstones.sweep(self._shared.idleness.now())
-        tombstones = self._tombstones.all(self._clock())
+        self._tombstones.sweep(self._context.shared.idleness.now())
+        tombstones = self._tombstones.all(self._context.clock())
         for name in self._fabric.jobs():
             whose = owner_and_job(name)
             try:
@@ -82,8 +63,8 @@ class JobEnds:
                     expired.append(name)
             except CauceError as problem:
                 problems.append(problem)
-        self._shared.idleness.keep_only(frozenset((*self._fabric.jobs(), *self._fabric.service_logs())))
-        self._shared.held_bytes = figures_of(self._views.all()).held_bytes
+        self._context.shared.idleness.keep_only(frozenset((*self._fabric.jobs(), *self._fabric.service_logs())))
+        self._context.shared.held_bytes = figures_of(self._views.all()).held_bytes
         if problems:
             raise problems[0]
         return expired
@@ -103,23 +84,25 @@ class JobEnds:
             return False
         view = self._views.view(name, data)
         if view is None:
-            status = self._statuses.of_unreadable(owner, job, data)
+            status = self._context.statuses.of_unreadable(owner, job, data)
         else:
             self._record_end(view)
             self._trim(view)
             self._enqueue_again(view)
-            status = self._statuses.of_view(view)
+            status = self._context.statuses.of_view(view)
             if self._is_overdue(name, status):
                 # Another gateway may have received parts of it in the meantime.
                 self._views.refresh(view, consistent=True)
-                status = self._statuses.of_view(view)
+                status = self._context.statuses.of_view(view)
         if not self._is_overdue(name, status):
             return False
         if status.state in ENDED:
-            cause = f"it was {status.state}, and its answers are retained for {self._limits.results_seconds:.0f} s"
+            cause = (
+                f"it was {status.state}, and its answers are retained for {self._context.limits.results_seconds:.0f} s"
+            )
         else:
-            cause = f"no part was received for {self._limits.receiving_seconds:.0f} s"
-        self._notify("expired", self._statuses.of_tombstone(self._delete(name, data, "expired", cause)))
+            cause = f"no part was received for {self._context.limits.receiving_seconds:.0f} s"
+        self._context.notify("expired", self._context.statuses.of_tombstone(self._delete(name, data, "expired", cause)))
         return True
 
     def _record_end(self, view: JobView) -> None:
@@ -130,22 +113,22 @@ class JobEnds:
             return
         self._views.refresh(view, consistent=True)
         outcome = view.unrecorded_outcome()
-        if outcome is None or not self._append(view, msgspec.structs.replace(outcome, at=self._clock())):
+        if outcome is None or not self._append(view, msgspec.structs.replace(outcome, at=self._context.clock())):
             return
         self._views.refresh(view, consistent=True)
         self._trim(view)
-        self._notify(view.state, self._statuses.of_view(view))
+        self._context.notify(view.state, self._context.statuses.of_view(view))
 
     def fail(self, view: JobView, problem: CauceError) -> None:
-        if self._append(view, Outcome("failed", str(problem), problem.code, self._clock())):
+        if self._append(view, Outcome("failed", str(problem), problem.code, self._context.clock())):
             self._views.refresh(view, consistent=True)
             self._trim(view)
-            self._notify(view.state, self._statuses.of_view(view))
+            self._context.notify(view.state, self._context.statuses.of_view(view))
 
     def _enqueue_again(self, view: JobView) -> None:
         """A job over a kept dataset needs no action of its client after its creation: if the gateway that created it
         crashed before it enqueued the tasks, another one must."""
-        due = self._clock() - view.manifest.created > _ENQUEUE_AGAIN_S
+        due = self._context.clock() - view.manifest.created > _ENQUEUE_AGAIN_S
         if view.manifest.on is None or not due or view.enqueued or view.state in ENDED or view.plan_problem():
             return
         enqueue_tasks(self._fabric, view.name, view.topology)
@@ -166,7 +149,7 @@ class JobEnds:
         """Deletes the logs of an ended job that no request needs any more."""
         if view.outcome is None:
             return
-        late = self._clock() - view.outcome.at > _TRIM_AGAIN_S
+        late = self._context.clock() - view.outcome.at > _TRIM_AGAIN_S
         if view.trims < 1 + late:
             self._fabric.trim(view.name, view.kept_logs())
             view.trims = 1 + late
@@ -174,11 +157,11 @@ class JobEnds:
     def _is_overdue(self, name: str, status: JobStatus) -> bool:
         if status.expires is None:
             return False
-        limits = self._limits
+        limits = self._context.limits
         limit_s = limits.results_seconds if status.state in ENDED else limits.receiving_seconds
         least_s = min(limits.receiving_seconds, limit_s)
         activity = tuple((table.parts, table.complete) for table in status.tables.values())
-        return self._shared.idleness.is_overdue(name, Expiry(status.expires, limit_s, least_s, activity))
+        return self._context.shared.idleness.is_overdue(name, Expiry(status.expires, limit_s, least_s, activity))
 
     def _delete(self, name: str, data: bytes, state: State, cause: str) -> Tombstone:
         """Appends the tombstone, then deletes the job: after a crash in between, another gateway's sweep deletes it. If
@@ -197,7 +180,7 @@ class JobEnds:
             cause,
             state,
             manifest.created,
-            self._clock(),
+            self._context.clock(),
             request.on,
             request.sql,
         )
@@ -208,4 +191,4 @@ class JobEnds:
             self._fabric.delete_job(name)
             self._tombstones.add_later(tombstone)
         self._views.forget(name)
-        return self._tombstones.find(owner, job, self._clock()) or tombstone
+        return self._tombstones.find(owner, job, self._context.clock()) or tombstone

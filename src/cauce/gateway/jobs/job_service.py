@@ -1,4 +1,5 @@
-"""The job service over a fabric: synchronous steps, no HTTP, no threads. Every exception is a ServiceError.
+"""The job service over a fabric: synchronous steps, no HTTP, no threads. Every exception is a ServiceError, or the
+FabricError of a fabric that is unavailable or has no space.
 
 All durable state is on the fabric; this module caches only read models and log positions. Every gateway on the same
 fabric gives the same answers, and each may crash between two steps.
@@ -8,34 +9,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
 
 from cauce.api.jobs import ENDED, JobRequest, JobsBody, JobStatus
-from cauce.api.parts import Held, PartsBody
+from cauce.api.names import LOCAL
 from cauce.api.sql import SqlRequest
 from cauce.datasets.registry import Registry
-from cauce.errors import CauceError, CorruptRecord, FabricError, FabricFull, FabricLost, JobGone
+from cauce.errors import CauceError, CorruptRecord, FabricError, FabricFull, FabricLost
 from cauce.fabric.contract import Fabric
-from cauce.gateway.errors import NoSuchQuery, TooManyJobs, Unavailable
+from cauce.fabric.names import job_name, owner_and_job
+from cauce.gateway.errors import NoSuchQuery, TooManyJobs
 from cauce.gateway.jobs.catalogue import DatasetInfo, catalogue
+from cauce.gateway.jobs.job_context import JobContext, SharedState
 from cauce.gateway.jobs.job_end import JobEnds
-from cauce.gateway.jobs.metrics_snapshot import Figures, figures_of
 from cauce.gateway.jobs.planning import Asked, asked, check_same, plan_named
 from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_dataset
 from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
-from cauce.gateway.jobs.read_model import JobView
-from cauce.gateway.jobs.read_model_cache import EndFound, JobListener, Views
+from cauce.gateway.jobs.read_model import EndFound, JobListener, JobView, Views
 from cauce.gateway.jobs.result_cursor import list_cursor, read_list_cursor
-from cauce.gateway.jobs.results import Results, translated_errors
-from cauce.gateway.jobs.statuses import Statuses, read_manifest, sentence
+from cauce.gateway.jobs.results import Results
+from cauce.gateway.jobs.statuses import Figures, Statuses, figures_of, read_manifest, sentence
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
-from cauce.gateway.jobs.uploads import SharedState, Uploads
+from cauce.gateway.jobs.uploads import Uploads
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.model import Answer, PartBody, RejectPage, ResultPage
-from cauce.gateway.validation.names import LOCAL, fabric_name, owner_and_job
+from cauce.gateway.model import Answer, RejectPage, ResultPage
 from cauce.job.kept import KeptVersion
 from cauce.job.manifest import Manifest
 from cauce.runner.local_client import enqueue_tasks
@@ -81,15 +80,14 @@ class Jobs:
         self._datasets = datasets or Registry()
         self._statuses = Statuses(limits)
         self._notify = notify or (lambda event, status: None)
-        self._shared = shared or SharedState()
-        self._tombstones = TombstoneStore(fabric, self._shared.tombstones)
-        self._views = Views(fabric, self._datasets, self._statuses, self._tombstones, clock, end_found or _ignore)
-        self._ends = JobEnds(
-            fabric, limits, self._views, self._statuses, self._tombstones, self._shared, clock, self._notify
-        )
-        self._results = Results(fabric, self._views, self._statuses)
+        shared = shared or SharedState()
+        self._tombstones = TombstoneStore(fabric, shared.tombstones)
+        self._views = Views(fabric, self._datasets, self._tombstones, clock, end_found or _ignore)
+        context = JobContext(fabric, limits, clock, self._views, self._statuses, self._tombstones, shared, self._notify)
+        self._ends = JobEnds(context)
+        self._results = Results(context)
         self._planned: dict[bytes, Manifest] = {}
-        self._uploads = Uploads(fabric, limits, self._views, self._statuses, self._shared, clock, self._notify)
+        self.uploads = Uploads(context)
 
     # Creating a job.
 
@@ -99,54 +97,52 @@ class Jobs:
 
     def existing(self, owner: str, job: str, wanted: Asked) -> JobStatus | None:
         """The status of an existing job. Raises if it was created with a different request."""
-        with translated_errors():
-            name = fabric_name(owner, job)
-            data = self._views.manifest(name)
-            if data is not None:
-                view = self._views.view(name, data)
-                if view is not None:
-                    check_same(job, asked(view.manifest), wanted)
-                return self._current(name, owner, job, data)
-            tombstone = self._tombstones.find_consistent(owner, job, self._clock())
-            return None if tombstone is None else self._ended_before(job, wanted, tombstone)
+        name = job_name(owner, job)
+        data = self._views.manifest(name, consistent=True)
+        if data is not None:
+            view = self._views.view(name, data)
+            if view is not None:
+                check_same(job, asked(view.manifest), wanted)
+            return self._current(name, owner, job, data, consistent=True)
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock())
+        return None if tombstone is None else self._ended_before(job, wanted, tombstone)
 
     def create_planned(
         self, owner: str, job: str, planned: Manifest, verify: Callable[[], None] = lambda: None
     ) -> tuple[JobStatus, bool]:
         """Creates a job with this manifest; True if it is new. If `verify` raises after the job was created, the job is
         deleted again, before any work on it."""
-        name = fabric_name(owner, job)
+        name = job_name(owner, job)
         wanted = msgspec.structs.replace(planned, job=name, owner=owner, created=self._clock())
-        with translated_errors():
-            standing = self._views.manifest(name)
-            created = False
-            if standing is None:
-                tombstone = self._tombstones.find_consistent(owner, job, self._clock())
-                if tombstone is not None:
-                    return self._ended_before(job, asked(wanted), tombstone), False
-                self._check_limits(owner)
-                ours = wanted.dump()
-                standing = self._fabric.create_job(name, ours)
-                created = standing == ours
-                if created:
-                    self._verify(name, verify)
-            view = self._views.view(name, standing)
-            if view is None:
-                return self._statuses.of_unreadable(owner, job, standing), False
-            check_same(job, asked(view.manifest), asked(wanted))
-            view.barrier_passed |= created
-            try:
-                self._views.refresh(view)
-            except CorruptRecord as problem:
-                return self._statuses.of_damaged(owner, job, problem), False
-            if view.state not in ENDED and view.plan_problem() is None:
-                enqueue_tasks(self._fabric, name, view.topology)
-            # Another gateway cancelled the job while we created it: the cancellation wins.
-            tombstone = self._tombstones.find_consistent(owner, job, self._clock()) if created else None
+        standing = self._views.manifest(name, consistent=True)
+        created = False
+        if standing is None:
+            tombstone = self._tombstones.find_consistent(owner, job, self._clock())
             if tombstone is not None:
-                self._fabric.delete_job(name)
-                return self._statuses.of_tombstone(tombstone), False
-            status = self._statuses.of_view(view)
+                return self._ended_before(job, asked(wanted), tombstone), False
+            self._check_limits(owner)
+            ours = wanted.dump()
+            standing = self._fabric.create_job(name, ours)
+            created = standing == ours
+            if created:
+                self._verify(name, verify)
+        view = self._views.view(name, standing)
+        if view is None:
+            return self._statuses.of_unreadable(owner, job, standing), False
+        check_same(job, asked(view.manifest), asked(wanted))
+        view.barrier_passed |= created
+        try:
+            self._views.refresh(view, consistent=not created)
+        except CorruptRecord as problem:
+            return self._statuses.of_damaged(owner, job, problem), False
+        if view.state not in ENDED and view.plan_problem() is None:
+            enqueue_tasks(self._fabric, name, view.topology)
+        # Another gateway cancelled the job while we created it: the cancellation wins.
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock()) if created else None
+        if tombstone is not None:
+            self._fabric.delete_job(name)
+            return self._statuses.of_tombstone(tombstone), False
+        status = self._statuses.of_view(view)
         if created:
             self._notify("created", status)
         return status, created
@@ -217,50 +213,28 @@ class Jobs:
             pass
         return view.state not in ENDED
 
-    # Parts.
-
-    def put_part(self, owner: str, job: str, table: str, seq: int, part: PartBody) -> bool:
-        """Stores a part. True: new. False: the same part was stored already."""
-        with translated_errors(), self._deletion_of(owner, job):
-            return self._uploads.put_part(owner, job, table, seq, part)
-
-    def held(self, owner: str, job: str, table: str) -> Held:
-        with translated_errors():
-            return self._uploads.held(owner, job, table)
-
-    def parts(self, owner: str, job: str, table: str, first: int, limit: int) -> PartsBody:
-        """The receipts of the stored parts, by number; also for a job that has ended."""
-        with translated_errors():
-            return self._uploads.parts(owner, job, table, first, limit)
-
-    def complete(self, owner: str, job: str, table: str, parts: int) -> bool:
-        """Completes a table. True: completed now. False: it was completed before with the same number."""
-        with translated_errors(), self._deletion_of(owner, job):
-            return self._uploads.complete(owner, job, table, parts)
-
     # Reading a job.
 
-    def status(self, owner: str, job: str) -> JobStatus:
-        with translated_errors():
-            name = fabric_name(owner, job)
-            data = self._views.manifest(name)
-            if data is None:
-                return self._statuses.of_tombstone(self._views.tombstone(owner, job))
-            return self._current(name, owner, job, data)
+    def status(self, owner: str, job: str, *, consistent: bool = True) -> JobStatus:
+        """The status of a job. A linearizable read: it is never older than what any gateway has shown before. Without
+        `consistent`, for polls, it may lag behind other gateways."""
+        name = job_name(owner, job)
+        data = self._views.manifest(name, consistent=consistent)
+        if data is None:
+            return self._statuses.of_tombstone(self._views.tombstone(owner, job))
+        return self._current(name, owner, job, data, consistent=consistent)
 
     def list(self, owner: str) -> JobStatuses:
         """The newest jobs of an owner, oldest first, including jobs cancelled or expired during the last day."""
-        with translated_errors():
-            return [self._shown(owner, each) for each in self._listed(owner)[-MOST_LISTED:]]
+        return [self._shown(owner, each) for each in self._listed(owner)[-MOST_LISTED:]]
 
     def list_page(self, owner: str, cursor: str | None, limit: int) -> JobsBody:
         """All jobs of an owner, oldest first, a page at a time."""
         after = None if cursor is None else read_list_cursor(cursor)
-        with translated_errors():
-            found = [each for each in self._listed(owner) if after is None or (each.created, each.job) > after]
-            page = found[:limit]
-            rest = list_cursor(page[-1].created, page[-1].job) if len(found) > limit else None
-            return JobsBody([self._shown(owner, each) for each in page], rest)
+        found = [each for each in self._listed(owner) if after is None or (each.created, each.job) > after]
+        page = found[:limit]
+        rest = list_cursor(page[-1].created, page[-1].job) if len(found) > limit else None
+        return JobsBody([self._shown(owner, each) for each in page], rest)
 
     def _listed(self, owner: str) -> ListedJobs:
         tombstones = self._tombstones.all(self._clock())
@@ -287,18 +261,18 @@ class Jobs:
         if isinstance(listed.known, FabricError):
             return self._statuses.of_damaged(owner, listed.job, listed.known)
         try:
-            return self._current(fabric_name(owner, listed.job), owner, listed.job, listed.known)
+            return self._current(job_name(owner, listed.job), owner, listed.job, listed.known, consistent=False)
         except (FabricFull, FabricLost):
             raise
         except FabricError as problem:
             return self._statuses.of_damaged(owner, listed.job, problem)
 
-    def _current(self, name: str, owner: str, job: str, data: bytes) -> JobStatus:
+    def _current(self, name: str, owner: str, job: str, data: bytes, *, consistent: bool) -> JobStatus:
         view = self._views.view(name, data)
         if view is None:
             return self._statuses.of_unreadable(owner, job, data)
         try:
-            self._views.refresh(view)
+            self._views.refresh(view, consistent=consistent)
         except CorruptRecord as problem:
             return self._statuses.of_damaged(owner, job, problem)
         return self._statuses.of_view(view)
@@ -332,13 +306,13 @@ class Jobs:
         status = self.status(owner, job)
         if status.state != "running":
             return sentence(status)
-        with self._results.reading(owner, job) as view:
+        with self._results.reading(owner, job, consistent=False) as view:
             view.history.advance(self._fabric, view.name)
             return lacks_dataset(view, job) or bottleneck_of(view, graph_of(view, self._clock(), job), job)
 
     def graph(self, owner: str, job: str) -> GraphBody:
-        """The job's plan with its progress, and the sentence that `why` returns."""
-        with self._results.reading(owner, job) as view:
+        """The job's plan with its progress, and the sentence that `why` returns. May lag behind other gateways."""
+        with self._results.reading(owner, job, consistent=False) as view:
             self._views.refresh(view)
             view.history.advance(self._fabric, view.name)
             status = self._statuses.of_view(view)
@@ -354,16 +328,14 @@ class Jobs:
 
     def silence_s(self, owner: str, job: str) -> float:
         """Seconds since the last record of the client or of a worker in the job's logs."""
-        with translated_errors():
-            view = self._views.open(owner, job)
-            view.history.advance(self._fabric, view.name)
-            extent = view.history.extent
-            return max(self._clock() - max(view.active_at, extent[1] if extent is not None else 0.0), 0.0)
+        view = self._views.open(owner, job)
+        view.history.advance(self._fabric, view.name)
+        extent = view.history.extent
+        return max(self._clock() - max(view.active_at, extent[1] if extent is not None else 0.0), 0.0)
 
     def figures(self) -> Figures:
         """Metrics of all owners' jobs, from the last refresh of each."""
-        with translated_errors():
-            return figures_of(self._views.all())
+        return figures_of(self._views.all())
 
     def datasets(self) -> DatasetInfos:
         return catalogue(self._datasets)
@@ -372,54 +344,38 @@ class Jobs:
 
     def open_on(self, version: KeptVersion) -> FabricNames:
         """The open jobs that read a kept dataset, in any version. Sees every job created before this call."""
-        with translated_errors():
-            self._fabric.read_barrier()
-            return [
-                (owner_and_job(view.name) or ("", view.name))[1]
-                for view in self._views.all()
-                if _reads(view, version) and self._open_after_refresh(view)
-            ]
+        self._fabric.read_barrier()
+        return [
+            (owner_and_job(view.name) or ("", view.name))[1]
+            for view in self._views.all()
+            if _reads(view, version) and self._open_after_refresh(view)
+        ]
 
     def fail_on(self, version: KeptVersion, problem: CauceError) -> None:
         """Fails all open jobs that read a kept dataset."""
-        with translated_errors():
-            for view in self._views.all():
-                if _reads(view, version) and self._open_after_refresh(view):
-                    self._ends.fail(view, problem)
+        for view in self._views.all():
+            if _reads(view, version) and self._open_after_refresh(view):
+                self._ends.fail(view, problem)
 
     # The end of a job. Only these methods write without a request of a client.
 
     def cancel(self, owner: str, job: str) -> JobStatus:
         """Cancels a job, or removes an ended one, and releases everything it holds. Idempotent."""
-        with translated_errors():
-            name = fabric_name(owner, job)
-            data = self._views.manifest(name)
-            if data is None:
-                return self._statuses.of_tombstone(self._views.tombstone(owner, job))
-            before = self._current(name, owner, job, data).state
-            return self._ends.cancel(name, data, before)
+        name = job_name(owner, job)
+        data = self._views.manifest(name, consistent=True)
+        if data is None:
+            return self._statuses.of_tombstone(self._views.tombstone(owner, job))
+        before = self._current(name, owner, job, data, consistent=True).state
+        return self._ends.cancel(name, data, before)
 
     def record_end(self, name: str) -> None:
         """Records the outcome of one job (owner.job), if its logs imply one and no gateway has recorded it."""
-        with translated_errors():
-            self._ends.record_end(name)
+        self._ends.record_end(name)
 
     def sweep(self) -> FabricNames:
         """Records the outcomes of jobs that are over, trims ended jobs, expires overdue ones and sums the stored bytes.
         Returns the names (owner.job) of expired jobs."""
-        with translated_errors():
-            return self._ends.sweep()
-
-    @contextmanager
-    def _deletion_of(self, owner: str, job: str) -> Iterator[None]:
-        """Answers as for a deleted job if another gateway deletes it during the request."""
-        try:
-            yield
-        except JobGone as problem:
-            self._views.open(owner, job)
-            raise Unavailable(
-                f"job {job} was deleted and created again: repeat the request", retry_after=1
-            ) from problem
+        return self._ends.sweep()
 
 
 def _ignore(name: str) -> None:

@@ -1,140 +1,53 @@
-"""Read model of a job: parts received and read, answers, and how the job ended.
-
-A pure function of the job's logs, cached with the positions up to which they have been read.
-"""
+"""Read model of a job: parts received and read, answers, and how the job ended. A pure function of the job's logs,
+cached by each thread of a gateway with the positions up to which they have been read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 
 import msgspec
-import polars as pl
 
-from cauce.api.jobs import AnswerStatus, State, TableStatus
+from cauce.api.jobs import ENDED, JobStatus, State, TableStatus
 from cauce.datasets.registry import Registry
-from cauce.errors import CauceError, Conflict, CorruptRecord, JobGone, OtherVersion
-from cauce.fabric.contract import Fabric, Log, Position
-from cauce.fabric.records import CLIENT, Kind, Record
+from cauce.errors import (
+    CauceError,
+    Conflict,
+    CorruptRecord,
+    DatasetMissing,
+    FabricError,
+    FabricFull,
+    FabricLost,
+    JobGone,
+    OtherVersion,
+)
+from cauce.fabric.contract import Fabric, Log
+from cauce.fabric.names import job_name, owner_and_job
+from cauce.fabric.records import CLIENT, Kind
+from cauce.gateway.errors import JobDamaged, JobOver, NoSuchJob, Unavailable
+from cauce.gateway.jobs.output_logs import AnswerLog, ReportLog
 from cauce.gateway.jobs.progress.history import History
-from cauce.job.completion import InOrder, Names
-from cauce.job.frames import load_frame
+from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
+from cauce.job.completion import Names
 from cauce.job.job_log import MissingDataset
 from cauce.job.kept import KeptVersion
 from cauce.job.log_reader import LogReader
-from cauce.job.manifest import Manifest, StoredAnswer, StoredLog
+from cauce.job.manifest import Manifest, load_manifest
 from cauce.job.outcome import Outcome, Outcomes
-from cauce.job.part_codec import load_report
 from cauce.job.receipts import FixedReceipts, Receipts
 from cauce.job.topology import JOB_LOG, Topology
 from cauce.runner.local_client import missing_input
 from cauce.scan.tables import TableSpec
 from cauce.worker.stats import STATS_LOG
 
-_FEW_BYTES = 1 << 16
-"""Bytes per read: some hundred reports, or one page of an answer. Fetching one record reads this much."""
+JobListener = Callable[[str, JobStatus], None]
+"""Listener for job events: created, completed (all tables), done, failed, cancelled, expired. Called by the gateway
+that appended the record of the event."""
 
+EndFound = Callable[[str], None]
+"""Listener for a job, by its name on the fabric, whose logs imply an outcome that no gateway has recorded yet."""
 
-@dataclass(frozen=True)
-class RecordLocation:
-    """Where a record can be read again: between two positions of a reader of its log."""
-
-    seq: int
-    before: Position
-    after: Position
-    rows: int
-    file: str = ""
-
-
-class NumberedLog:
-    """A log of numbered records: which were received, which are missing, and where each can be read again."""
-
-    def __init__(self, log: Log, names: Names) -> None:
-        self.log = log
-        self.names = names
-        self._reader = LogReader(log, _FEW_BYTES)
-
-    def fresh(self, fabric: Fabric, job: str) -> Iterator[tuple[Record, Position, Position]]:
-        """Reads new records, without duplicates, each with the positions before and after its batch."""
-        if self.names.complete:
-            return
-        before = self._reader.position
-        for batch in self._reader.batches(fabric, job):
-            for each in self.names.fresh(batch.records):
-                yield each, before, batch.position
-            before = batch.position
-
-    def fetch(self, fabric: Fabric, job: str, place: RecordLocation) -> Record:
-        reader = LogReader(self.log, _FEW_BYTES, self._reader.position.rewind(place.before, place.after))
-        found = self._find(reader, fabric, job, place.seq)
-        if found is None:
-            # Records of other processes may not be visible yet.
-            reader.read_barrier(fabric, job)
-            found = self._find(reader, fabric, job, place.seq)
-        if found is None:
-            raise CorruptRecord(f"record {place.seq} of log {self.log} of job {job} is lost: run the job again")
-        return found
-
-    def _find(self, reader: LogReader, fabric: Fabric, job: str, seq: int) -> Record | None:
-        records = reader.records(fabric, job)
-        return next((each for each in records if each.kind == Kind.DATA and each.seq == seq), None)
-
-
-class AnswerLog(NumberedLog):
-    """The pages of an answer, in order, up to the first gap."""
-
-    def __init__(self, query: str, stored: StoredAnswer) -> None:
-        super().__init__(stored.log, Names(f"the answer of {query}", stored.producers))
-        self.columns = stored.outputs()
-        self.pages: list[RecordLocation] = []
-        self.rows = 0
-        self._order: InOrder[RecordLocation] = InOrder()
-
-    def advance(self, fabric: Fabric, job: str) -> None:
-        for each, before, after in self.fresh(fabric, job):
-            place = RecordLocation(each.seq, before, after, load_frame(each.body).height)
-            for ready in self._order.take(each.seq, place):
-                self.pages.append(ready)
-                self.rows += ready.rows
-
-    def page(self, fabric: Fabric, job: str, number: int) -> pl.DataFrame:
-        return load_frame(self.fetch(fabric, job, self.pages[number]).body)
-
-    @property
-    def status(self) -> AnswerStatus:
-        return AnswerStatus(len(self.pages), self.rows, self.names.complete)
-
-
-class ReportLog(NumberedLog):
-    """The reports on the parts of a table. Rejects are re-read from the log on request."""
-
-    def __init__(self, table: str, stored: StoredLog) -> None:
-        super().__init__(stored.log, Names(f"table {table}", stored.producers))
-        self.seqs: set[int] = set()
-        self.rows = 0
-        self.rejected = 0
-        self.rejects: list[RecordLocation] = []
-        """Locations of the parts with rejects, by part number up to the first gap."""
-        self._order: InOrder[RecordLocation] = InOrder()
-
-    def advance(self, fabric: Fabric, job: str) -> list[int]:
-        """Reads new reports; returns the numbers of their parts."""
-        news: list[int] = []
-        for each, before, after in self.fresh(fabric, job):
-            report = load_report(each.body)
-            news.append(each.seq)
-            self.rows += report.rows
-            self.rejected += report.rejected
-            file = load_frame(report.rejects)["file"][0] if report.rejected else ""
-            place = RecordLocation(each.seq, before, after, report.rejected, file)
-            for ready in self._order.take(each.seq, place):
-                if ready.rows:
-                    self.rejects.append(ready)
-        self.seqs.update(news)
-        return news
-
-    def frame(self, fabric: Fabric, job: str, place: RecordLocation) -> pl.DataFrame:
-        return load_frame(load_report(self.fetch(fabric, job, place).body).rejects)
+_KEPT = 2_000
 
 
 class End:
@@ -341,29 +254,140 @@ class JobView:
 
     def _sides_of(self, table: str) -> frozenset[str]:
         if table not in self._sides:
-            self._sides[table] = self._find_sides(self.spec(table))
+            self._sides[table] = self.topology.tables_before(self.spec(table))
         return self._sides[table]
-
-    def _find_sides(self, table: TableSpec) -> frozenset[str]:
-        """The other tables that must be complete before this one can be read."""
-        senders = {edge.number: stage for stage in self.topology.plan.stages for edge in stage.sends}
-        found: set[str] = set()
-        first = [
-            stage for stage in self.topology.plan.stages if stage.table is table and stage.report_rejects is not None
-        ]
-        seen: set[int] = set()
-        ahead = [number for stage in first for number in stage.receives]
-        while ahead:
-            number = ahead.pop()
-            if number in seen:
-                continue
-            seen.add(number)
-            sender = senders[number]
-            if sender.table is not None:
-                found.add(sender.table.name)
-            ahead += sender.receives
-        return frozenset(found - {table.name})
 
 
 def _receipts(table: str, kept: KeptVersion | None) -> Receipts:
     return Receipts(table) if kept is None else FixedReceipts(table, kept.tables[table])
+
+
+class Views:
+    def __init__(
+        self,
+        fabric: Fabric,
+        datasets: Registry,
+        tombstones: TombstoneStore,
+        clock: Callable[[], float],
+        end_found: EndFound,
+    ) -> None:
+        self._fabric = fabric
+        self._datasets = datasets
+        self._tombstones = tombstones
+        self._clock = clock
+        self._end_found = end_found
+        self._views: OrderedDict[str, JobView] = OrderedDict()
+
+    def open(self, owner: str, job: str, *, consistent: bool = False) -> JobView:
+        """Raises if the job does not exist or no longer exists; with `consistent` also if another gateway has just
+        deleted it."""
+        name = job_name(owner, job)
+        data = self.manifest(name, consistent=consistent)
+        if data is None:
+            tombstone = self.tombstone(owner, job)
+            raise JobOver(f"job {job} is {tombstone.state}: {tombstone.cause}; its data was deleted")
+        view = self.view(name, data)
+        if view is None:
+            problem = manifest_problem(job, data)
+            raise JobDamaged(f"job {job} cannot be read: {problem}; remove the job, or restore its files")
+        return view
+
+    def check_plan(self, view: JobView, job: str) -> None:
+        """Raises unless this process can build the job's plan, which it needs to accept parts."""
+        problem = view.plan_problem()
+        if problem is None:
+            return
+        self.refresh(view)
+        if view.state in ENDED:
+            raise JobOver(f"job {job} is {view.state}: it accepts no more parts")
+        if isinstance(problem, DatasetMissing):
+            raise Unavailable(f"job {job} is not available on this gateway: {problem}", retry_after=10)
+        raise JobOver(f"job {job} cannot be run: {problem}")
+
+    def manifest(self, name: str, *, consistent: bool = False) -> bytes | None:
+        """The manifest of a job. None only after a read barrier: no gateway created it before this call. With
+        `consistent` any answer follows a read barrier: no gateway deleted the job before this call."""
+        data = None if consistent else self._fabric.manifest(name)
+        if data is None:
+            self._fabric.read_barrier()
+            data = self._fabric.manifest(name)
+        return data
+
+    def tombstone(self, owner: str, job: str) -> Tombstone:
+        tombstone = self._tombstones.find_consistent(owner, job, self._clock())
+        if tombstone is None:
+            raise NoSuchJob(f"there is no job {job}; create it first, or look at the list of jobs")
+        return tombstone
+
+    def view(self, name: str, data: bytes) -> JobView | None:
+        """The read model of the job with this manifest; None if the manifest cannot be read."""
+        view = self._views.get(name)
+        if view is None or view.data != data:
+            try:
+                view = JobView(name, data, load_manifest(data, name), self._datasets)
+            except (CorruptRecord, OtherVersion):
+                return None
+        self._views[name] = view
+        self._views.move_to_end(name)
+        while len(self._views) > _KEPT:
+            self._views.popitem(last=False)
+        return view
+
+    def all(self) -> Iterator[JobView]:
+        for name in self._fabric.jobs():
+            view = self._of_name(name) if owner_and_job(name) is not None else None
+            if view is not None:
+                yield view
+
+    def _of_name(self, name: str) -> JobView | None:
+        """None also for a job whose manifest cannot be read."""
+        try:
+            data = self._fabric.manifest(name)
+        except (FabricFull, FabricLost):
+            raise
+        except FabricError:
+            return None
+        return None if data is None else self.view(name, data)
+
+    def forget(self, name: str) -> None:
+        self._views.pop(name, None)
+
+    def refresh(self, view: JobView, *, consistent: bool = False) -> None:
+        """Reads new records, and writes nothing. `consistent`, or the first read of a job, starts with a read barrier.
+        Raises CorruptRecord for a done job whose answers or reports are incomplete."""
+        if view.settled:
+            return
+        try:
+            self._refresh(view, consistent=consistent)
+        except OtherVersion as problem:
+            view.unreadable, view.settled = problem, True
+
+    def _refresh(self, view: JobView, *, consistent: bool) -> None:
+        if consistent or not view.barrier_passed:
+            view.refresh_after_barrier(self._fabric)
+        else:
+            view.refresh(self._fabric)
+        if view.end.outcomes.effective is not None and not view.complete:
+            # The end may be visible before the records that precede it in other logs.
+            view.refresh_after_barrier(self._fabric)
+        if view.outcome is None:
+            if view.unrecorded_outcome() is not None:
+                self._end_found(view.name)
+            return
+        if view.state == "done" and not view.complete:
+            self._check_lost(view)
+        view.settled = view.complete or view.state != "done"
+
+    def _check_lost(self, view: JobView) -> None:
+        """Raises for a done job that misses records of its answers or reports, unless it is being removed."""
+        if self._fabric.manifest(view.name) == view.data:
+            raise CorruptRecord(f"job {view.name} is done, but records of its answers or reports are lost")
+
+
+def manifest_problem(job: str, data: bytes) -> CorruptRecord | OtherVersion | None:
+    """Why the manifest of a job cannot be read; None if it can."""
+    try:
+        load_manifest(data, job)
+    except (CorruptRecord, OtherVersion) as problem:
+        return problem
+    return None

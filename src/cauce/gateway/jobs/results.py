@@ -1,4 +1,5 @@
-"""Reads the answers and the rejects of a job: by pages and cursors, or complete. Never writes."""
+"""Reads the answers and the rejects of a job: by pages and cursors, or complete. Never writes. Every read is
+linearizable: what one gateway has shown, every other one shows from then on."""
 
 from __future__ import annotations
 
@@ -8,29 +9,29 @@ from contextlib import contextmanager
 import polars as pl
 
 from cauce.api.jobs import ENDED
-from cauce.errors import CorruptRecord, FabricError, FabricFull
-from cauce.fabric.contract import Fabric
-from cauce.gateway.errors import JobDamaged, JobOver, NoSuchQuery, TooEarly, Unavailable
-from cauce.gateway.jobs.read_model import AnswerLog, JobView, RecordLocation, ReportLog
-from cauce.gateway.jobs.read_model_cache import Views
+from cauce.errors import CorruptRecord
+from cauce.gateway.errors import JobDamaged, JobOver, NoSuchQuery, TooEarly
+from cauce.gateway.jobs.job_context import JobContext
+from cauce.gateway.jobs.output_logs import AnswerLog, RecordLocation, ReportLog
+from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.jobs.result_cursor import read_cursor, take
-from cauce.gateway.jobs.statuses import Statuses, sentence
+from cauce.gateway.jobs.statuses import sentence
 from cauce.gateway.model import Answer, RejectPage, ResultPage
 from cauce.job.result_formats import csv_text
 from cauce.scan.block import REJECT_SCHEMA
 
 
 class Results:
-    def __init__(self, fabric: Fabric, views: Views, statuses: Statuses) -> None:
-        self._fabric = fabric
-        self._views = views
-        self._statuses = statuses
+    def __init__(self, context: JobContext) -> None:
+        self._fabric = context.fabric
+        self._views = context.views
+        self._statuses = context.statuses
 
     def result(self, owner: str, job: str, query: str, cursor: str | None, limit: int) -> ResultPage:
         place = read_cursor(cursor, limit)
         with self.reading(owner, job) as view:
             answer = _answer_log(view, job, query)
-            self._views.refresh(view)
+            self._views.refresh(view, consistent=True)
             rows = pl.DataFrame(schema={name: output.dtype for name, output in answer.columns.items()})
             heights = [page.rows for page in answer.pages]
             taken, behind = take(heights, lambda number: answer.page(self._fabric, view.name, number), place, limit)
@@ -43,15 +44,13 @@ class Results:
         """A complete answer, page by page as written. Raises TooEarly until it is complete."""
         with self.reading(owner, job) as view:
             answer = _answer_log(view, job, query)
-            self._views.refresh(view)
-            if not answer.names.complete:
-                self._views.refresh(view, consistent=True)
+            self._views.refresh(view, consistent=True)
             if not answer.names.complete:
                 raise self._too_early(view, job, f"the answer of {query}")
 
         def pages() -> Iterator[pl.DataFrame]:
             for number in range(len(answer.pages)):
-                with translated_errors(), self._damage_of(owner, job):
+                with self._damage_of(owner, job):
                     yield answer.page(self._fabric, view.name, number)
 
         return Answer(answer.columns, pages())
@@ -60,7 +59,7 @@ class Results:
         """Rejects ordered by table and part, up to the first part that has not been read."""
         place = read_cursor(cursor, limit)
         with self.reading(owner, job) as view:
-            self._views.refresh(view)
+            self._views.refresh(view, consistent=True)
             places = list(_rejects_in_order(view))
             heights = [found.rows for _, found in places]
 
@@ -77,9 +76,7 @@ class Results:
     def rejects_csv(self, owner: str, job: str) -> Iterator[str]:
         """All rejects in the format of rejects.csv, with header. Raises TooEarly until they are complete."""
         with self.reading(owner, job) as view:
-            self._views.refresh(view)
-            if not view.all_read:
-                self._views.refresh(view, consistent=True)
+            self._views.refresh(view, consistent=True)
             if not view.all_read:
                 raise self._too_early(view, job, "the list of rejects")
         # A stable sort: rejects of one file are in order already.
@@ -88,7 +85,7 @@ class Results:
         def texts() -> Iterator[str]:
             yield ",".join(REJECT_SCHEMA) + "\n"
             for log, place in places:
-                with translated_errors(), self._damage_of(owner, job):
+                with self._damage_of(owner, job):
                     yield csv_text(log.frame(self._fabric, view.name, place))
 
         return texts()
@@ -108,12 +105,11 @@ class Results:
         )
 
     @contextmanager
-    def reading(self, owner: str, job: str) -> Iterator[JobView]:
+    def reading(self, owner: str, job: str, *, consistent: bool = True) -> Iterator[JobView]:
         """Opens a job for reading. Raises JobDamaged if its logs cannot be read."""
-        with translated_errors():
-            view = self._views.open(owner, job)
-            with self._damage_of(owner, job):
-                yield view
+        view = self._views.open(owner, job, consistent=consistent)
+        with self._damage_of(owner, job):
+            yield view
 
     @contextmanager
     def _damage_of(self, owner: str, job: str) -> Iterator[None]:
@@ -121,17 +117,6 @@ class Results:
             yield
         except CorruptRecord as problem:
             raise JobDamaged(sentence(self._statuses.of_damaged(owner, job, problem))) from problem
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Translates fabric errors to ServiceErrors."""
-    try:
-        yield
-    except FabricFull as problem:
-        raise Unavailable(f"the service has no space left: {problem}", retry_after=10) from problem
-    except FabricError as problem:
-        raise Unavailable(f"the storage of the service is unavailable: {problem}", retry_after=1) from problem
 
 
 def _answer_log(view: JobView, job: str, query: str) -> AnswerLog:

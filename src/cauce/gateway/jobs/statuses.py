@@ -1,16 +1,21 @@
-"""Builds the status of a job from its read model, its tombstone, or an error that prevents reading it."""
+"""Builds the status of a job from its read model, its tombstone, or an error that prevents reading it, and the figures
+of all jobs for monitoring."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
 import msgspec
 
-from cauce.api.jobs import ENDED, JobStatus
+from cauce.api.jobs import ENDED, JobStatus, State
 from cauce.errors import CauceError, CorruptRecord, DatasetMissing, FabricError, OtherVersion
-from cauce.gateway.jobs.read_model import JobView
+from cauce.fabric.names import owner_and_job
+from cauce.gateway.jobs.read_model import JobView, manifest_problem
 from cauce.gateway.jobs.tombstones import DAY_S, Tombstone
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.public_text import without_folders
-from cauce.gateway.validation.names import owner_and_job
 from cauce.job.manifest import Manifest, load_manifest
 
 
@@ -89,13 +94,10 @@ class Statuses:
 
     def of_unreadable(self, owner: str, job: str, data: bytes) -> JobStatus:
         """For a job whose manifest cannot be read."""
-        try:
-            load_manifest(data, job)
-        except (CorruptRecord, OtherVersion) as problem:
-            return _damaged(
-                owner, job, without_folders(f"{problem}; remove the job, or restore its files"), problem.code
-            )
-        return _damaged(owner, job, "", "")
+        problem = manifest_problem(job, data)
+        if problem is None:
+            return _damaged(owner, job, "", "")
+        return _damaged(owner, job, without_folders(f"{problem}; remove the job, or restore its files"), problem.code)
 
 
 def _damaged(owner: str, job: str, cause: str, code: str) -> JobStatus:
@@ -135,3 +137,26 @@ def sentence(status: JobStatus) -> str:
             return f"job {job} is damaged: {' '.join(status.cause.split())}"
     cause = f": {' '.join(status.cause.split())}" if status.cause else ""
     return f"job {job} {'has ' if status.state != 'cancelled' else 'was '}{status.state}{cause}"
+
+
+@dataclass
+class Figures:
+    """`rows` and `rejects` count all stored jobs; the bytes count open jobs."""
+
+    states: Counter[State] = field(default_factory=Counter)
+    rows: int = 0
+    rejects: int = 0
+    held_bytes: int = 0
+    waiting_bytes: int = 0
+
+
+def figures_of(views: Iterable[JobView]) -> Figures:
+    found = Figures()
+    for view in views:
+        found.states[view.state] += 1
+        found.rows += sum(reports.rows for reports in view.reports.values())
+        found.rejects += sum(reports.rejected for reports in view.reports.values())
+        if view.state not in ENDED:
+            found.held_bytes += view.held_bytes
+            found.waiting_bytes += view.backlog_bytes()
+    return found

@@ -16,9 +16,8 @@ import msgspec
 from cauce.api.jobs import State
 from cauce.errors import FabricFull
 from cauce.fabric.contract import Fabric
-from cauce.fabric.names import SERVICE, Log, service_log_name
+from cauce.fabric.names import SERVICE, Log, job_name, service_log_name
 from cauce.fabric.records import CLIENT, Kind, record
-from cauce.gateway.validation.names import fabric_name
 from cauce.job.log_reader import LogReader
 from cauce.job.service_logs import append_to_service_log
 
@@ -116,7 +115,7 @@ class TombstoneStore:
     def append_pending(self) -> None:
         for key, tombstone in list(self._pending.items()):
             # Another gateway does not know of the end, and may have created the job again.
-            if self._fabric.manifest(fabric_name(*key)) is None:
+            if self._fabric.manifest(job_name(*key)) is None:
                 try:
                     self.add(tombstone)
                 except FabricFull:

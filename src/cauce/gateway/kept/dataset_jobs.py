@@ -12,7 +12,6 @@ from cauce.gateway.errors import BadRequest, NoSuchTable
 from cauce.gateway.jobs.catalogue import reason
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.planning import MOST_SQL, Asked, Planned, plan_named, plan_sql, text_digest
-from cauce.gateway.jobs.results import translated_errors
 from cauce.gateway.kept.dataset_service import KeptDatasets
 from cauce.gateway.kept.read_model import KeptView
 from cauce.gateway.limits import ServiceLimits
@@ -37,15 +36,13 @@ class KeptJobs:
         existing = self._jobs.existing(owner, job, _asked_sql(request)) if request.job is not None else None
         if existing is not None:
             return existing, False
-        with translated_errors():
-            view = self._kept.open(owner, request.on, consistent=True)
+        view = self._kept.open(owner, request.on, consistent=True)
         return self._create(owner, job, view, self._planned(view, request))
 
     def check(self, owner: str, request: SqlRequest) -> CheckedSql:
         """The columns of the answers. Raises SqlError. Starts nothing."""
         _check_text(request.sql)
-        with translated_errors():
-            view = self._kept.open(owner, request.on)
+        view = self._kept.open(owner, request.on)
         planned = self._planned(view, request)
         from cauce.sql_frontend.dataset import SqlDataset
 
@@ -65,8 +62,7 @@ class KeptJobs:
         existing = self._jobs.existing(owner, job, wanted)
         if existing is not None:
             return existing, False
-        with translated_errors():
-            view = self._kept.open(owner, request.on, consistent=True)
+        view = self._kept.open(owner, request.on, consistent=True)
         return self._create(owner, job, view, planned)
 
     def _planned(self, view: KeptView, request: SqlRequest) -> Planned:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cauce.api.names import job_id_problem
+from cauce.api.names import check_owner, job_id_problem
 from cauce.api.parts import Held, PartsBody
 from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, FabricError, FabricFull, FabricLost, JobGone, UsageError
@@ -24,14 +24,12 @@ from cauce.gateway.errors import (
 )
 from cauce.gateway.jobs.idleness import Expiry, Idleness
 from cauce.gateway.jobs.job_service import Jobs
-from cauce.gateway.jobs.part_store import PartStore, PartTarget, Rules
+from cauce.gateway.jobs.part_validation import REFERENCE_FORM
 from cauce.gateway.jobs.planning import usable
-from cauce.gateway.jobs.results import translated_errors
+from cauce.gateway.jobs.uploads import PartStore, PartTarget, Rules
 from cauce.gateway.kept.read_model import KeptView, KeptViews
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
-from cauce.gateway.validation.names import check_owner
-from cauce.gateway.validation.part_body import REFERENCE_FORM
 from cauce.job.kept import (
     DatasetDropped,
     KeptManifest,
@@ -91,21 +89,20 @@ class KeptDatasets:
         check_name(name)
         store = store_name(check_owner(owner), name)
         wanted = self._manifest(owner, name, request)
-        with translated_errors():
+        view = self._views.get(store)
+        created = False
+        if view is None:
+            self._check_number(owner)
+            ours = wanted.dump()
+            created = self._fabric.create_job(store, ours) == ours
             view = self._views.get(store)
-            created = False
-            if view is None:
-                self._check_number(owner)
-                ours = wanted.dump()
-                created = self._fabric.create_job(store, ours) == ours
-                view = self._views.get(store)
-            if view is None:
-                raise Unavailable(f"dataset {name} was dropped meanwhile: repeat the request", retry_after=1)
-            view.refresh(self._fabric)
-            if view.removal is not None:
-                raise self._being_removed(view)
-            _check_same(view.manifest, wanted)
-            return view.status, created
+        if view is None:
+            raise Unavailable(f"dataset {name} was dropped meanwhile: repeat the request", retry_after=1)
+        view.refresh(self._fabric)
+        if view.removal is not None:
+            raise self._being_removed(view)
+        _check_same(view.manifest, wanted)
+        return view.status, created
 
     def _manifest(self, owner: str, name: str, request: KeepRequest) -> KeptManifest:
         if (request.schema is None) == (request.declared is None):
@@ -161,16 +158,14 @@ class KeptDatasets:
             raise QuotaExceeded(f"you keep {limit} datasets, which is the limit; drop one that you no longer need")
 
     def get(self, owner: str, name: str) -> KeptDataset:
-        with translated_errors():
-            return self.open(owner, name, consistent=True).status
+        return self.open(owner, name, consistent=True).status
 
     def list(self, owner: str) -> KeptList:
         """The datasets of an owner, oldest first."""
-        with translated_errors():
-            found = [view for view in self._views.all() if view.manifest.owner == owner]
-            for view in found:
-                view.refresh(self._fabric)
-            return [view.status for view in found if view.removal is None]
+        found = [view for view in self._views.all() if view.manifest.owner == owner]
+        for view in found:
+            view.refresh(self._fabric)
+        return [view.status for view in found if view.removal is None]
 
     def open(self, owner: str, name: str, *, consistent: bool = False) -> KeptView:
         """Raises NoSuchDataset if it does not exist, or is being removed."""
@@ -198,7 +193,7 @@ class KeptDatasets:
         """Stores a part. True: new. False: the same part was stored already."""
         if part.form == REFERENCE_FORM:
             raise UnsupportedFormat("a kept dataset stores its data: send the rows, not a reference to a file")
-        with translated_errors(), self._deletion_of(name):
+        with self._deletion_of(name):
             view = self.open(owner, name)
             target = self._target(view, view.table(table))
             rules = Rules(lambda _: self._refuse(view), lambda size: self._check_bytes(view, size))
@@ -251,20 +246,18 @@ class KeptDatasets:
         return others + view.bytes
 
     def held(self, owner: str, name: str, table: str) -> Held:
-        with translated_errors():
-            view = self.open(owner, name)
-            return self._parts.held(view.store, view.receipts[view.table(table)])
+        view = self.open(owner, name)
+        return self._parts.held(view.store, view.receipts[view.table(table)])
 
     def parts(self, owner: str, name: str, table: str, first: int, limit: int) -> PartsBody:
         """The receipts of the stored parts, by number."""
-        with translated_errors():
-            view = self.open(owner, name)
-            return self._parts.parts(view.store, view.receipts[view.table(table)], first, limit)
+        view = self.open(owner, name)
+        return self._parts.parts(view.store, view.receipts[view.table(table)], first, limit)
 
     def complete(self, owner: str, name: str, table: str, parts: int) -> bool:
         """Completes a table with its number of parts; with a higher number than before, this is a new version of the
         dataset. True: completed now. False: it was completed before with the same number."""
-        with translated_errors(), self._deletion_of(name):
+        with self._deletion_of(name):
             view = self.open(owner, name, consistent=True)
             receipts = view.receipts[view.table(table)]
             if receipts.complete is not None and receipts.complete >= parts:
@@ -289,7 +282,7 @@ class KeptDatasets:
 
     def drop(self, owner: str, name: str, *, force: bool = False) -> KeptDataset:
         """Removes a dataset. Raises DatasetInUse if jobs read it; with `force` these fail."""
-        with translated_errors(), self._deletion_of(name):
+        with self._deletion_of(name):
             view = self.open(owner, name, consistent=True)
             version = _any_version(view)
             readers = self._jobs.open_on(version)
@@ -317,16 +310,15 @@ class KeptDatasets:
         dataset that fails does not stop the sweep of the others; the first error is raised at the end."""
         deleted: KeptList = []
         problems: list[CauceError] = []
-        with translated_errors():
-            for view in self._views.all():
-                try:
-                    deleted += [view.status] if self._sweep_one(view) else []
-                except (FabricFull, FabricLost):
-                    raise
-                except FabricError as problem:
-                    problems.append(problem)
-            if problems:
-                raise problems[0]
+        for view in self._views.all():
+            try:
+                deleted += [view.status] if self._sweep_one(view) else []
+            except (FabricFull, FabricLost):
+                raise
+            except FabricError as problem:
+                problems.append(problem)
+        if problems:
+            raise problems[0]
         return deleted
 
     def _sweep_one(self, view: KeptView) -> bool:

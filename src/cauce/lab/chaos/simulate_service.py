@@ -16,7 +16,7 @@ from typing import Literal
 
 from cauce.errors import CauceError
 from cauce.fabric.memory import Store
-from cauce.gateway.validation.names import fabric_name
+from cauce.fabric.names import job_name
 from cauce.job.topology import Topology
 from cauce.lab.chaos.simulate import (
     PIECES,
@@ -105,7 +105,7 @@ def _interleaved(scripts: Sequence[Script[None]], rng: random.Random) -> Script[
 
 
 def _check_lanes(store: Store, topology: Topology) -> None:
-    logs = store.jobs[fabric_name(OWNER, JOB)].logs
+    logs = store.jobs[job_name(OWNER, JOB)].logs
     for log in topology.raw_logs():
         digests: dict[int, set[int]] = {}
         for each in (record for records in logs.get(log, {}).values() for record in records):
@@ -135,7 +135,7 @@ def simulate_service_crash_at(dataset: str, query: str, number: int, ending: End
 def _play(service: SimulatedService, client: SimulatedClient, ending: Ending, wanted: dict[str, str]) -> int:
     turns = _run(service, _script(client, ending, wanted, service.rng))
     # Nobody asks any more: the job expires, and everything it held is released.
-    name = fabric_name(OWNER, JOB)
+    name = job_name(OWNER, JOB)
     service.settle(lambda: name not in service.store.jobs, "the job is deleted", step_s=5.0)
     service.settle(lambda: service.leases == 0, "all leases of the deleted job are released")
     if ending != "cancel":

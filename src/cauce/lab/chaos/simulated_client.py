@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
-from cauce.api.jobs import ENDED, JobRequest, State
+from cauce.api.jobs import ENDED, JobRequest, JobStatus, State
 from cauce.gateway.errors import NoSuchJob, PartDiffers, ServiceError, TooEarly
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.model import PartBody, RejectPage, ResultPage
@@ -78,14 +78,14 @@ class SimulatedClient:
 
     def _send(self, table: str, part: Part) -> Script[None]:
         body = PartBody(part.data or b"", "csv", "", part.file.name, part.first_line, part.header)
-        yield from self.ask(lambda jobs: jobs.put_part(OWNER, JOB, table, part.seq, body))
+        yield from self.ask(lambda jobs: jobs.uploads.put_part(OWNER, JOB, table, part.seq, body))
         self._acknowledged[table].add(part.seq)
 
     def send_rival(self, table: str, part: Part, data: bytes) -> Script[None]:
         """Sends a part until it is acknowledged or refused because of another content."""
         body = PartBody(data, "csv", "", part.file.name, part.first_line, part.header)
         try:
-            yield from self.ask(lambda jobs: jobs.put_part(OWNER, JOB, table, part.seq, body))
+            yield from self.ask(lambda jobs: jobs.uploads.put_part(OWNER, JOB, table, part.seq, body))
             self._acknowledged[table].add(part.seq)
         except PartDiffers:
             return
@@ -96,19 +96,23 @@ class SimulatedClient:
 
     def _check_held(self, table: str) -> Script[None]:
         known = set(self._acknowledged[table])
-        held = yield from self.ask(lambda jobs: jobs.held(OWNER, JOB, table))
+        held = yield from self.ask(lambda jobs: jobs.uploads.held(OWNER, JOB, table))
         stored = {seq for first, last in held.ranges for seq in range(first, last + 1)}
         if not known <= stored:
             raise Violation(f"acknowledged parts of {table} are not known any more: {sorted(known - stored)}")
 
     def _complete(self, table: str) -> Script[None]:
         count = len(self._case.parts[table])
-        yield from self.ask(lambda jobs: jobs.complete(OWNER, JOB, table, count))
+        yield from self.ask(lambda jobs: jobs.uploads.complete(OWNER, JOB, table, count))
 
     def wait(self) -> Script[None]:
-        """Until the job is done, as any gateway sees it."""
+        """Until the job is done, as any gateway sees it. No status is older than the one before."""
+        shown: list[int] = []
         while True:
             status = yield from self.ask(lambda jobs: jobs.status(OWNER, JOB))
+            before, shown = shown, _progress(status)
+            if any(now < then for now, then in zip(shown, before, strict=False)):
+                raise Violation(f"a gateway shows an older status than another one before: {shown}, after {before}")
             if status.state == "done":
                 return
             if status.state in ENDED or status.state == "damaged":
@@ -138,25 +142,29 @@ class SimulatedClient:
         yield from self.check_ended("cancelled")
 
     def check_ended(self, wanted: State) -> Script[None]:
-        """No gateway accepts a part of the job, and all show how it ended, though not all at once."""
+        """No gateway accepts a part of the job, and all show how it ended."""
         for gateway in self._service.gateways:
+            state = (yield from self.ask(lambda jobs: jobs.status(OWNER, JOB), [gateway])).state
+            if state != wanted:
+                raise Violation(f"the job was {wanted}, and {state} is shown now")
             yield from self._check_refused(wanted)
-            state = ""
-            while state != wanted:
-                state = (yield from self.ask(lambda jobs: jobs.status(OWNER, JOB), [gateway])).state
-                if state in ("failed", "damaged"):
-                    raise Violation(f"the job was {wanted}, and is {state} now")
 
     def _check_refused(self, wanted: State) -> Script[None]:
         table, parts = next(iter(self._case.parts.items()))
         body = PartBody(parts[0].data or b"", "csv", "", "late", 0, parts[0].header)
         try:
-            yield from self.ask(lambda jobs: jobs.put_part(OWNER, JOB, table, parts[0].seq, body))
+            yield from self.ask(lambda jobs: jobs.uploads.put_part(OWNER, JOB, table, parts[0].seq, body))
         except ServiceError as problem:
             if isinstance(problem, NoSuchJob | TooEarly):
                 raise Violation(f"the job was {wanted}, and a part is refused with: {problem}") from problem
             return
         raise Violation(f"the job was {wanted}, and a part of it was accepted")
+
+
+def _progress(status: JobStatus) -> list[int]:
+    """Numbers of a status that never decrease."""
+    tables = [number for each in status.tables.values() for number in (each.parts, each.parts_read, each.rows)]
+    return tables + [each.pages for each in status.answers.values()]
 
 
 def _result(jobs: Jobs, cursor: str | None, query: str) -> ResultPage:

@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from cauce.api.jobs import JobRequest
-from cauce.errors import CauceError, FabricFull, FabricLost
+from cauce.errors import CauceError, FabricError, FabricFull, FabricLost
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.gateway.errors import ServiceError
 from cauce.gateway.jobs.idleness import Idleness
+from cauce.gateway.jobs.job_context import SharedState
 from cauce.gateway.jobs.job_service import Jobs
-from cauce.gateway.jobs.uploads import SharedState
 from cauce.gateway.limits import ServiceLimits
 from cauce.job.manifest import Manifest
 from cauce.job.topology import Topology
@@ -171,6 +171,8 @@ class SimulatedGateway:
     def _serve(self, request: SimulatedRequest[object]) -> bool:
         try:
             request.value = request.call(self._jobs)
+        except FabricError:
+            request.problem = NoAnswer()
         except ServiceError as problem:
             request.problem = NoAnswer() if problem.retry_after is not None else problem
         request.done = True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cauce.fabric.names import job_name
 from cauce.gateway.errors import JobOver
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
-from cauce.gateway.validation.names import fabric_name
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG
 from cauce.worker.loop import Worker
@@ -93,7 +93,7 @@ def test_the_stage_of_the_task_that_failed_is_marked(world: World, sent: Sent) -
     topology = jobs._views.open(OWNER, JOB).topology
     task = topology.tasks[-1]
     ending = Outcome("failed", "the cause", "job-failed")
-    world.fabric().append(fabric_name(OWNER, JOB), JOB_LOG, [ending.dump(task.number)])
+    world.fabric().append(job_name(OWNER, JOB), JOB_LOG, [ending.dump(task.number)])
     jobs.sweep()
     graph = jobs.graph(OWNER, JOB)
     assert [stage.number for stage in graph.stages if stage.failed] == [topology.plan.stages.index(task.stage)]

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from cauce.gateway.asgi import concurrency_limits
-from cauce.gateway.asgi.body_limits import BodyBudget
-from cauce.gateway.asgi.concurrency_limits import RequestLimiter
+from cauce.gateway.asgi import application
+from cauce.gateway.asgi.application import Exchange, RequestLimiter
 from cauce.gateway.asgi.problems import HttpError
-from cauce.gateway.asgi.request_body import read_body
-from cauce.gateway.asgi.request_io import Exchange
+from cauce.gateway.asgi.request_body import BodyBudget, BodyLimit
 from cauce.gateway.settings import GatewaySettings
 
 HUGE = 60 << 20
@@ -25,7 +23,7 @@ HUGE = 60 << 20
 @pytest.fixture
 def limiter(monkeypatch: pytest.MonkeyPatch) -> RequestLimiter:
     """Of two requests, where a body counts as slow at once."""
-    monkeypatch.setattr(concurrency_limits, "SLOW_S", 0.0)
+    monkeypatch.setattr(application, "SLOW_S", 0.0)
     return RequestLimiter(GatewaySettings(Path(), Path(), requests=2))
 
 
@@ -35,11 +33,10 @@ class Client:
     def __init__(self) -> None:
         self.sent: asyncio.Queue[bytes] = asyncio.Queue()
 
-    def exchange(self) -> Exchange:
+    def exchange(self, limiter: RequestLimiter) -> Exchange:
         scope = {"type": "http", "method": "PUT", "path": "/", "query_string": b"",
                  "headers": [(b"content-length", str(HUGE).encode())]}  # fmt: skip
-        exchange = Exchange(scope, self._receive, self._ignore)
-        scope["cauce.exchange"] = exchange
+        exchange = Exchange(scope, self._receive, self._ignore, limiter)
         self.request = Request(scope, exchange.receive)
         return exchange
 
@@ -56,12 +53,12 @@ async def receiving(
 ) -> AsyncIterator[asyncio.Task[bytes]]:
     """A request of which this much has arrived."""
     client = Client()
-    exchange = client.exchange()
-    with limiter.acquire("/") as exchange.permit, budget.reserve(owner) as reservation:
+    exchange = client.exchange(limiter)
+    with limiter.counting(exchange), budget.body(owner) as body:
         exchange.admit(owner)
         client.sent.put_nowait(data)
-        reading = asyncio.create_task(read_body(client.request, HUGE, reservation=reservation))
-        while not reading.done() and (not reservation.held or not client.sent.empty()):
+        reading = asyncio.create_task(exchange.read_body(client.request, BodyLimit(HUGE), body))
+        while not reading.done() and (not body.held or not client.sent.empty()):
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         yield reading
@@ -90,8 +87,9 @@ def test_at_the_limit_the_slowest_body_of_the_busiest_owner_is_evicted(limiter: 
         async with AsyncExitStack() as opened:
             others = [await opened.enter_async_context(receiving(limiter, budget, *each))
                       for each in (("a", b"x"), ("b", b"x" * 100), ("b", b"x" * 50))]  # fmt: skip
-            with limiter.acquire("/v1/jobs") as permit:
-                permit.assign_owner("c")
+            exchange = Client().exchange(limiter)
+            with limiter.counting(exchange):
+                exchange.admit("c")
                 with pytest.raises(HttpError, match="arrived more slowly") as problem:
                     await others[2]
             assert (problem.value.status, problem.value.code) == (429, "slow-down")
@@ -104,12 +102,12 @@ def test_at_the_limit_the_slowest_body_of_the_busiest_owner_is_evicted(limiter: 
 def test_at_the_limit_without_a_slow_body_a_request_gets_429(
     limiter: RequestLimiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrency_limits, "SLOW_BYTES_PER_S", 0)
+    monkeypatch.setattr(application, "SLOW_BYTES_PER_S", 0)
 
     async def main() -> None:
         budget = BodyBudget(1000)
         async with receiving(limiter, budget, "a", b"x"), receiving(limiter, budget, "b", b"y"):
-            with pytest.raises(HttpError) as problem, limiter.acquire("/v1/jobs"):
+            with pytest.raises(HttpError) as problem, limiter.counting(Client().exchange(limiter)):
                 pass
             assert problem.value.code == "too-many-requests"
 

@@ -10,8 +10,8 @@ import pytest
 
 from cauce.api.jobs import JobStatus
 from cauce.gateway.errors import BadPart
+from cauce.gateway.jobs import part_validation
 from cauce.gateway.limits import ServiceLimits
-from cauce.gateway.validation import file_references
 from tests.gateway.serving import JOB, OWNER, World, run_to_end
 from tests.gateway.test_limits import HEADER, ONE, reference
 
@@ -34,13 +34,13 @@ def test_a_reference_into_the_service_directory_is_rejected(allowed: Path, throu
     (allowed / "link").symlink_to(own)
     limits = ServiceLimits(references=(allowed,), private=(own,))
     with pytest.raises(BadPart, match="not below a directory"):
-        file_references.find_file(str(allowed / through / "key.csv"), limits)
+        part_validation.find_file(str(allowed / through / "key.csv"), limits)
 
 
 def test_a_reference_to_a_private_file_is_rejected(allowed: Path) -> None:
     limits = ServiceLimits(references=(allowed,), private=(allowed / "below" / "books.csv",))
     with pytest.raises(BadPart, match="not below a directory"):
-        file_references.find_file(str(allowed / "below" / "books.csv"), limits)
+        part_validation.find_file(str(allowed / "below" / "books.csv"), limits)
 
 
 def test_a_link_put_in_place_after_the_check_is_not_followed(
@@ -60,7 +60,7 @@ def test_a_link_put_in_place_after_the_check_is_not_followed(
 
     monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
     with pytest.raises(BadPart, match="cannot be read"):
-        file_references.find_file(str(allowed / "below" / "books.csv"), ServiceLimits(references=(allowed,)))
+        part_validation.find_file(str(allowed / "below" / "books.csv"), ServiceLimits(references=(allowed,)))
 
 
 def run_after(world: World, allowed: Path, change: str) -> JobStatus:
@@ -69,8 +69,8 @@ def run_after(world: World, allowed: Path, change: str) -> JobStatus:
     jobs = world.gateway(references=(allowed,))
     jobs.create(OWNER, JOB, ONE)
     size = len(HEADER + ROW)
-    jobs.put_part(OWNER, JOB, "books", 0, reference(file, start=len(HEADER), end=size))
-    jobs.complete(OWNER, JOB, "books", 1)
+    jobs.uploads.put_part(OWNER, JOB, "books", 0, reference(file, start=len(HEADER), end=size))
+    jobs.uploads.complete(OWNER, JOB, "books", 1)
     before = file.stat()
     match change:
         case "none":
@@ -83,6 +83,10 @@ def run_after(world: World, allowed: Path, change: str) -> JobStatus:
             other.write_bytes(HEADER + ROW.replace(b"T", b"U"))
             os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
             other.replace(file)
+        case "extended":
+            with file.open("ab") as longer:
+                longer.write(ROW)
+            os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         case "linked":
             file.rename(allowed / "moved.csv")
             file.symlink_to(allowed / "moved.csv")
@@ -98,7 +102,7 @@ def test_a_file_that_did_not_change_is_read(lone: World, allowed: Path) -> None:
     assert run_after(lone, allowed, "none").state == "done"
 
 
-@pytest.mark.parametrize("change", ["rewritten", "replaced", "pipe"])
+@pytest.mark.parametrize("change", ["rewritten", "replaced", "extended", "pipe"])
 def test_a_job_fails_if_its_file_was_changed_after_it_was_submitted(lone: World, allowed: Path, change: str) -> None:
     status = run_after(lone, allowed, change)
     assert status.state == "failed"
@@ -118,10 +122,10 @@ def test_an_identical_copy_of_a_stored_file_is_the_same_part(lone: World, allowe
     jobs = lone.gateway(references=(allowed,))
     jobs.create(OWNER, JOB, ONE)
     part = reference(file, start=len(HEADER), end=len(HEADER + ROW))
-    assert jobs.put_part(OWNER, JOB, "books", 0, part)
+    assert jobs.uploads.put_part(OWNER, JOB, "books", 0, part)
     before = file.stat()
     other = allowed / "other.csv"
     other.write_bytes(file.read_bytes())
     os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
     other.replace(file)
-    assert not jobs.put_part(OWNER, JOB, "books", 0, replace(part))
+    assert not jobs.uploads.put_part(OWNER, JOB, "books", 0, replace(part))

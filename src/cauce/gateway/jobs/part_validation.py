@@ -1,9 +1,14 @@
-"""Validates the body of a part before it is appended: size, form, columns. It never parses cells; workers do."""
+"""Validates a part before it is appended: size, form, columns, and the file that it refers to: only below allowed
+directories, never a file of the service itself. It never parses cells; workers do."""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,11 +16,11 @@ from cauce.errors import CauceError, WrongColumns
 from cauce.gateway.errors import BadPart, BadRequest, PartTooLarge, ServiceError, UnsupportedFormat
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.model import PartBody
-from cauce.gateway.validation.file_references import FoundFile, find_file
 from cauce.job.receipts import FileStamp
+from cauce.scan.files.nofollow import open_nofollow
 from cauce.scan.formats.table import FORMATS, format_named
 from cauce.scan.formats.upload_check import Bounds, LimitExceeded, UploadCheck
-from cauce.scan.parts import Part, TableFile
+from cauce.scan.parts import FileState, Part, TableFile
 from cauce.scan.tables import TableSpec
 
 REFERENCE_FORM = "reference"
@@ -139,3 +144,38 @@ def _file_name(name: str) -> str:
     if len(name) > _MAX_NAME_CHARS or _CONTROL.search(name):
         raise BadRequest(f"the file name must be at most {_MAX_NAME_CHARS} characters, without control characters")
     return name
+
+
+class FoundFile(NamedTuple):
+    path: str
+    """The real path, with symbolic links resolved."""
+    state: FileState
+
+
+def find_file(path: str, limits: ServiceLimits) -> FoundFile:
+    """The current state of a file. The error for a path outside does not reveal whether the file exists."""
+    real = "" if "\0" in path or not os.path.isabs(path) else os.path.realpath(path)
+    if not real or not _containing(real, limits.references) or _containing(real, limits.private):
+        raise BadPart("refers to a file that is not below a directory that this service may read")
+    try:
+        found = _state_of(real)
+    except OSError as problem:
+        raise BadPart(f"refers to a file that cannot be read: {problem.strerror}") from problem
+    if not stat.S_ISREG(found.st_mode):
+        raise BadPart("refers to something that is not a regular file")
+    return FoundFile(real, FileState.of(found))
+
+
+def _containing(real: str, directories: Iterable[Path]) -> list[str]:
+    """The directories, with links resolved, that contain a path."""
+    resolved = (os.path.realpath(directory) for directory in directories)
+    return [directory for directory in resolved if os.path.commonpath([real, directory]) == directory]
+
+
+def _state_of(real: str) -> os.stat_result:
+    """Stats the file without following links created after the check (TOCTOU)."""
+    opened = open_nofollow(real)
+    try:
+        return os.fstat(opened)
+    finally:
+        os.close(opened)

@@ -1,1 +1,0 @@
-"""Validation of client input: names, part bodies, Arrow and Parquet bytes, file references."""
