@@ -101,7 +101,6 @@ PASSWORDS = Attack(
                 ),
             ),
             (f"{ADDRESS}::test_addresses_are_parsed",),
-            raises=("UsageError",),
         ),
         Mutation(
             "addresses-mistyped-become-directories",

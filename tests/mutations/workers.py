@@ -289,7 +289,7 @@ UNREADABLE_LOGS = Attack(
                 f"{LOOP}::test_a_system_error_at_one_job_does_not_affect_the_others",
                 f"{LOOP}::test_a_job_with_a_corrupt_log_does_not_affect_the_others",
             ),
-            raises=("FabricError", "DecodeError", "ValidationError"),
+            raises=("FabricError", "DecodeError"),
         ),
         Mutation(
             "damage-fails-jobs-at-once",
