@@ -50,6 +50,8 @@ class NoWorker(msgspec.Struct, frozen=True):
 
 
 class JobStatus(msgspec.Struct, frozen=True):
+    """The state of a job, with the progress of each table and each answer. Times are seconds since 1970."""
+
     job: str
     owner: str
     dataset: str
@@ -72,14 +74,17 @@ class JobStatus(msgspec.Struct, frozen=True):
 
     @property
     def over(self) -> bool:
+        """Whether the job has ended, in any state."""
         return self.state in ENDED
 
     @property
     def rows(self) -> int:
+        """The rows read so far, of all tables."""
         return sum(table.rows for table in self.tables.values())
 
     @property
     def rejects(self) -> int:
+        """The rejects so far, of all tables."""
         return sum(table.rejects for table in self.tables.values())
 
 

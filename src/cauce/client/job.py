@@ -40,6 +40,7 @@ class Job:
         return f"Job({self.id!r})"
 
     def status(self) -> JobStatus:
+        """Returns the state of the job, of its tables and of its answers."""
         return load_status(self._transport.request("GET", job_path(self.id)).body)
 
     def watch(self) -> Iterator[JobStatus]:
@@ -87,6 +88,7 @@ class Job:
         return Answers(frames, self.rejects(), {query: questions.get(query, "") for query in frames})
 
     def until_complete(self, query: str) -> None:
+        """Waits until the answer to a query is complete. Raises JobFailed if the job ends before."""
         for status in self.watch():
             if status.answers and query not in status.answers:
                 raise UnknownName(f"job {self.id} has no query {query}; expected one of {', '.join(status.answers)}")
@@ -131,6 +133,7 @@ class Job:
         return found.sort("file", "line", "column", nulls_last=True)
 
     def save_rejects(self, into: BinaryIO) -> None:
+        """Writes the rejects as CSV, as in `rejects.csv` of a run."""
         self._transport.download(job_path(self.id, "rejects"), CSV, into)
 
     def cancel(self) -> JobStatus:

@@ -58,6 +58,7 @@ class Service:
 
     @property
     def settings(self) -> ConnectionSettings:
+        """The settings of its connections: token, timeouts, limits."""
         return self._transport.settings
 
     @property
@@ -78,6 +79,7 @@ class Service:
         self.close()
 
     def close(self) -> None:
+        """Closes its connections. Jobs at the service continue."""
         self._transport.close()
 
     def jobs(self) -> list[JobStatus]:
@@ -90,6 +92,7 @@ class Service:
         return found
 
     def job(self, job: str) -> Job:
+        """Returns the job of this id. Sends no request: a job that does not exist is reported by its first method."""
         return Job(self._transport, check_job(job))
 
     def submit(
