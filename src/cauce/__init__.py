@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cauce.plan import Dataset
     from cauce.runner.answers import Answers
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["__version__", "connect", "run", "sql"]
 
 
