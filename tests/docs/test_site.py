@@ -1,0 +1,101 @@
+"""The site that `scripts/site.sh` builds: every page is in it, its links have targets, and its search finds words.
+
+Skipped where the generator cannot be installed; tests/docs/test_links.py checks the links of the Markdown pages anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, name_of
+
+SCRIPT = ROOT / "scripts/site.sh"
+NOT_INSTALLED = 3
+"""Exit code of the script if the generator cannot be installed."""
+
+
+class Html(HTMLParser):
+    """The links of a page, and the anchors that links may name."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src") and value is not None:
+                self.links.append(value)
+            if name in ("id", "name") and value is not None:
+                self.anchors.add(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("built") / "site"
+    done = subprocess.run([str(SCRIPT), str(target)], capture_output=True, text=True, check=False)
+    if done.returncode == NOT_INSTALLED:
+        pytest.skip(f"the generator of the site cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def html_of(site: Path, page: Path) -> Path:
+    """The file that a page of the project becomes: README.md is the index of its directory."""
+    relative = page.relative_to(ROOT).with_suffix("")
+    folder = relative.parent if relative.name == "README" else relative
+    return site / folder / "index.html"
+
+
+def dangling(site: Path) -> Iterator[str]:
+    """The links of all pages to files and anchors that the site does not have."""
+    pages = {path: Html(path) for path in sorted(site.rglob("*.html"))}
+    for path, page in pages.items():
+        # Its links are absolute: a server shows it at any address.
+        for link in page.links if path.name != "404.html" else []:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in pages[target].anchors):
+                yield f"{path.relative_to(site)}: {link}"
+
+
+@pytest.mark.slow
+def test_every_page_is_in_the_site(site: Path) -> None:
+    assert [name_of(page) for page in PAGES if not html_of(site, page).is_file()] == []
+
+
+@pytest.mark.slow
+def test_links_of_the_site_have_targets(site: Path) -> None:
+    assert list(dangling(site)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("heading", ["Deduplicate a CSV file", "agg.sum", "Relation.group_by", "The work folder"])
+def test_search_index_has_headings_of_pages_and_of_the_reference(site: Path, heading: str) -> None:
+    index = json.loads((site / "search.json").read_text(encoding="utf-8"))
+    assert heading in {item["title"] for item in index["items"]}
+
+
+@pytest.mark.parametrize("link", ["gone/", "other.html#gone", "#gone", "gone.png"])
+def test_dangling_link_is_detected(tmp_path: Path, link: str) -> None:
+    (tmp_path / "other.html").write_text('<h1 id="here">Other</h1>')
+    (tmp_path / "index.html").write_text(f'<a href="other.html#here">fine</a><a href="{link}">dangling</a>')
+    assert list(dangling(tmp_path)) == [f"index.html: {link}"]
+
+
+def test_directory_that_the_script_has_not_written_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("precious")
+    done = subprocess.run([str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, "choose another directory" in done.stderr) == (1, True), done.stderr
+    assert (tmp_path / "notes.txt").read_text() == "precious"
