@@ -20,10 +20,10 @@ from tests.service.running import end_service
 from tests.terminal.terminal import Session, Terminal
 
 LONGEST_S = 600
-PYTHON_RUNS = ("README.md", "docs/tutorial.md", "docs/service.md", "docs/python.md")
+PYTHON_RUNS = ("README.md", "docs/cookbook.md", "docs/tutorial.md", "docs/service.md", "docs/python.md")
 """Pages whose Python blocks are programs."""
 NAMED = re.compile(r"# ((?:\w+/)*\w+\.py)\n")
-LEAVES_NOTHING = ("README.md", "docs/tutorial.md")
+LEAVES_NOTHING = ("README.md", "docs/cookbook.md", "docs/how-it-works.md", "docs/tutorial.md")
 """Pages whose commands people run in their clone: they write into directories that git ignores."""
 
 
