@@ -25,6 +25,8 @@ PYTHON_RUNS = ("README.md", "docs/cookbook.md", "docs/tutorial.md", "docs/servic
 NAMED = re.compile(r"# ((?:\w+/)*\w+\.py)\n")
 LEAVES_NOTHING = ("README.md", "docs/cookbook.md", "docs/how-it-works.md", "docs/tutorial.md")
 """Pages whose commands people run in their clone: they write into directories that git ignores."""
+SHOWS_RESULTS = ("docs/cookbook.md",)
+"""Pages whose blocks without a language are lines that the commands print."""
 
 
 def piece(block: Block) -> str:
@@ -95,6 +97,17 @@ def clear(folder: Path) -> None:
             nodes.stop(gently=False)
 
 
+def results_of(page: Path) -> list[str]:
+    found = [block for block in blocks(page) if not block.language]
+    assert found
+    return [line for block in found for line in block.code.splitlines()]
+
+
+def printed(session: Session) -> set[str]:
+    """The lines of a terminal. The frame around the head of a table is drawn with heavy lines."""
+    return {line.replace("┃", "│").rstrip() for line in session.text.splitlines()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
@@ -107,6 +120,8 @@ def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
     assert "Traceback" not in session.text
     assert session.cursor_shown
     assert session.on_main_screen
+    if name_of(page) in SHOWS_RESULTS:
+        assert [line for line in results_of(page) if line not in printed(session)] == []
     if name_of(page) in LEAVES_NOTHING:
         assert git(tmp_path, "status", "--short") == ""
 
