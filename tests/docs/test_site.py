@@ -6,6 +6,7 @@ Skipped where the generator cannot be installed; tests/docs/test_links.py checks
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from scripts.reference import pages as reference_pages
 
 from tests.docs.pages import PAGES, ROOT, name_of
 
@@ -85,6 +87,17 @@ def test_links_of_the_site_have_targets(site: Path) -> None:
 def test_search_index_has_headings_of_pages_and_of_the_reference(site: Path, heading: str) -> None:
     index = json.loads((site / "search.json").read_text(encoding="utf-8"))
     assert heading in {item["title"] for item in index["items"]}
+
+
+def navigation() -> set[str]:
+    """The pages that the menu of the site lists."""
+    return set(re.findall(r'= "([^"]+\.md)"', (ROOT / "zensical.toml").read_text(encoding="utf-8")))
+
+
+def test_menu_lists_every_page_but_single_decisions() -> None:
+    reference = {f"docs/reference/{name}" for name in reference_pages()}
+    written = {name_of(page) for page in PAGES if not re.match(r"\d{4}-", page.name)}
+    assert navigation() == written | reference
 
 
 @pytest.mark.parametrize("link", ["gone/", "other.html#gone", "#gone", "gone.png"])
