@@ -19,7 +19,7 @@ from cauce.scan.tables import Column, TableSpec
 
 SPEC = TableSpec("t", ("t.csv",), {"id": Column("id", Integer()), "text": Column("text", Text())})
 ALL = frozenset(SPEC.columns)
-ROWS = 1000
+ROWS = 400
 
 
 def write(folder: Path, row_group_size: int, rows: int = ROWS) -> None:
