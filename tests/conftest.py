@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Collected tests and loaded modules are never freed: garbage collection would take a third of the time to collect them.
+gc.disable()
 
 pytest_plugins = ["tests.brokers", "tests.fabrics"]
 
@@ -35,8 +39,18 @@ REAL_THINGS = (
 """Directories whose tests start services, brokers and browsers. Tests marked `quick` there run in every round."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Libraries report objects that are still there when the process exits.
+    config.add_cleanup(gc.unfreeze)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         real = str(item.path.relative_to(TESTS)).startswith(REAL_THINGS)
         if real and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
