@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ REAL_THINGS = (
     "chaos/",
     "cli/lab/test_broker",
     "cli/remote/test_cluster_commands",
+    "cli/test_private_service",
+    "cli/test_sql",
+    "cli/test_two_runs",
     "client/test_commands",
     "client/test_real",
     "e2e/test_formats",
@@ -36,7 +40,8 @@ REAL_THINGS = (
     "terminal/test_terminal",
     "web/",
 )
-"""Directories whose tests start services, brokers and browsers. Tests marked `quick` there run in every round."""
+"""Directories and files whose tests start services, commands, brokers and browsers. Tests marked `quick` there run in
+every round."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,11 +49,29 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(gc.unfreeze)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         real = str(item.path.relative_to(TESTS)).startswith(REAL_THINGS)
         if real and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.slow)
+    yield
+    # Only now: the tests of other selections are gone.
+    items[:] = long_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def long_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Puts long tests at the start of the share that each process begins with. A long test that started last would
+    leave the other processes idle."""
+    long = [item for item in items if item.get_closest_marker("long") is not None]
+    others = [item for item in items if item.get_closest_marker("long") is None]
+    ordered: list[pytest.Item] = []
+    for process in range(processes):
+        first = long[process::processes]
+        size = max((len(items) - len(ordered)) // (processes - process) - len(first), 0)
+        ordered += [*first, *others[:size]]
+        del others[:size]
+    return ordered
 
 
 def pytest_collection_finish() -> None:
