@@ -9,7 +9,7 @@ import pytest
 from tests.sql_frontend.fuzz import PER_DATABASE, differences, reduced
 from tests.sql_frontend.random_queries import Queries, random_database
 
-DAILY, SOAK = 2_000, 100_000
+DAILY, SOAK = 1_200, 100_000
 GROUPS = 20
 
 
