@@ -14,8 +14,6 @@ from tests.cli.other_user import openable_by_nobody
 from tests.cli.running import cauce
 from tests.service.running import Running
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Running]:

@@ -53,7 +53,6 @@ def finish(process: subprocess.Popen[bytes]) -> int:
     return process.wait(ENOUGH_S)
 
 
-@pytest.mark.quick
 def test_a_second_run_into_one_directory_is_refused_and_the_first_completes(data: Path, tmp_path: Path) -> None:
     alone = cauce(tmp_path, "run", "books", "--data", str(data), "--out", "alone")
     assert alone.code == 0

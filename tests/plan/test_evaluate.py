@@ -158,6 +158,7 @@ print(count(3000), peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_join_of_nine_million_rows_takes_little_memory() -> None:
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=True)
     rows, _, taken = done.stdout.rpartition(" ")

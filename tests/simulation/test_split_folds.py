@@ -31,6 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
+@pytest.mark.slow
 def test_every_query_gives_the_same_answer_if_its_folds_split(calls: Counter[str]) -> None:
     for seed in range(len(JOBS)):
         outcome = simulate(seed, fold_bytes=SMALL)
