@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Collected tests and loaded modules are never freed: garbage collection would take a third of the time to collect them.
+gc.disable()
 
 pytest_plugins = ["tests.brokers", "tests.fabrics"]
 
@@ -18,6 +23,9 @@ REAL_THINGS = (
     "chaos/",
     "cli/lab/test_broker",
     "cli/remote/test_cluster_commands",
+    "cli/test_private_service",
+    "cli/test_sql",
+    "cli/test_two_runs",
     "client/test_commands",
     "client/test_real",
     "e2e/test_formats",
@@ -32,11 +40,40 @@ REAL_THINGS = (
     "terminal/test_terminal",
     "web/",
 )
-"""Directories whose tests start services, brokers and browsers. Tests marked `quick` there run in every round."""
+"""Directories and files whose tests start services, commands, brokers and browsers. Tests marked `quick` there run in
+every round."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    # Libraries report objects that are still there when the process exits.
+    config.add_cleanup(gc.unfreeze)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         real = str(item.path.relative_to(TESTS)).startswith(REAL_THINGS)
         if real and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.slow)
+    yield
+    # Only now: the tests of other selections are gone.
+    items[:] = long_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def long_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Puts long tests at the start of the share that each process begins with. A long test that started last would
+    leave the other processes idle."""
+    long = [item for item in items if item.get_closest_marker("long") is not None]
+    others = [item for item in items if item.get_closest_marker("long") is None]
+    ordered: list[pytest.Item] = []
+    for process in range(processes):
+        first = long[process::processes]
+        size = max((len(items) - len(ordered)) // (processes - process) - len(first), 0)
+        ordered += [*first, *others[:size]]
+        del others[:size]
+    return ordered
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()

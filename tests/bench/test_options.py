@@ -18,7 +18,7 @@ CASES = {
     "no rounds": (["--rounds", "0"], "must be 1 or more"),
     "no size": (["--scale", "0"], "must be above 0"),
     "missing folder": (["--data", "nowhere"], "nowhere is not a folder"),
-    "scaling over given files": (["--scaling", "--data", "."], "leave --data out"),
+    "scaling over given files": (["--scaling", "--data", "."], "omit --data"),
 }
 
 

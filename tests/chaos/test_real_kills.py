@@ -34,6 +34,7 @@ def read_answers(out: Path) -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in out.glob("*.csv")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("dataset", "fabric"), [kind(*each) for each in product(SCALES, FABRICS)], indirect=["fabric"])
 def test_kills_and_pauses_change_no_byte(dataset: str, fabric: list[str], tmp_path: Path) -> None:
     data = tmp_path / "data"

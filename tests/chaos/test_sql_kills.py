@@ -13,8 +13,13 @@ from bench.tpch.__main__ import generated
 from cauce.lab.chaos.processes import WORKER
 from cauce.lab.chaos.run import Chaos
 
-SCALE = 0.01
-FABRICS = [pytest.param("files", marks=pytest.mark.slow), pytest.param("rabbitmq", marks=pytest.mark.soak)]
+SMALL, LARGE = 0.01, 0.1
+"""Scales of TPC-H: 1 is about 1 GB."""
+RUNS = [
+    pytest.param("files", SMALL, marks=pytest.mark.slow),
+    pytest.param("files", LARGE, marks=pytest.mark.soak),
+    pytest.param("rabbitmq", LARGE, marks=pytest.mark.soak),
+]
 
 
 def by_duckdb(data: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -33,9 +38,9 @@ def same(text: str, value: object) -> bool:
     return text == str(value)
 
 
-@pytest.mark.parametrize("fabric", FABRICS, indirect=True)
-def test_kills_change_no_answer_of_tpch(fabric: list[str], tmp_path: Path) -> None:
-    data = generated(tmp_path, SCALE)
+@pytest.mark.parametrize(("fabric", "scale"), RUNS, indirect=["fabric"])
+def test_kills_change_no_answer_of_tpch(fabric: list[str], scale: float, tmp_path: Path) -> None:
+    data = generated(tmp_path, scale)
     text = tmp_path / "tpch.sql"
     text.write_text(script())
     out = tmp_path / "out"

@@ -14,8 +14,6 @@ from tests.cli.other_user import openable_by_nobody
 from tests.cli.running import cauce
 from tests.service.running import Running
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Running]:
@@ -35,6 +33,7 @@ def service() -> Iterator[Running]:
         shutil.rmtree(place)
 
 
+@pytest.mark.quick
 def test_everything_that_a_service_creates_is_private(service: Running) -> None:
     wide = {
         str(path.relative_to(service.folder)): oct(mode)
@@ -46,6 +45,7 @@ def test_everything_that_a_service_creates_is_private(service: Running) -> None:
     assert names >= {"cluster.json", "epoch", "jobs", "log", "metrics", "run", "tokens.json", "trash"}
 
 
+@pytest.mark.quick
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_can_neither_read_nor_lock_anything(service: Running) -> None:
     paths = [str(path) for path in service.folder.rglob("*")]
@@ -54,6 +54,7 @@ def test_another_user_can_neither_read_nor_lock_anything(service: Running) -> No
     assert openable_by_nobody(paths) == []
 
 
+@pytest.mark.quick
 def test_a_directory_that_others_may_enter_is_reported(service: Running) -> None:
     printed = "".join(service.log_text().split("\n"))
     assert f"other users may read {service.folder} (its mode is 755)" in printed

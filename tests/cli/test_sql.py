@@ -42,6 +42,7 @@ def rows_of(file: Path) -> list[list[str]]:
     return rows
 
 
+@pytest.mark.quick
 def test_answer_is_printed_with_its_row_count(tmp_path: Path, shop: Path) -> None:
     outcome = cauce(tmp_path, "sql", "SELECT count(*) AS orders FROM orders", "--data", "shop")
     assert (outcome.code, outcome.err) == (0, "")
@@ -50,6 +51,7 @@ def test_answer_is_printed_with_its_row_count(tmp_path: Path, shop: Path) -> Non
     assert "1 row" in outcome.out
 
 
+@pytest.mark.quick
 def test_written_answer_equals_duckdb(tmp_path: Path, shop: Path) -> None:
     outcome = cauce(tmp_path, "sql", TOTALS, "--data", "shop", "--out", "out")
     assert (outcome.code, outcome.err) == (0, "")
@@ -84,7 +86,7 @@ def test_explain_prints_the_plan_and_answers_nothing(tmp_path: Path, shop: Path)
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("SELECT nme FROM customers", "line 1, column 8: there is no column nme"),
+        pytest.param("SELECT nme FROM customers", "line 1, column 8: there is no column nme", marks=pytest.mark.quick),
         ("SELECT *\nFROM ordres", "line 2, column 6: there is no table ordres; did you mean orders?"),
         ("DELETE FROM orders", "DELETE is not supported: only queries"),
         ("SELECT", "line 1, column 1: SELECT needs a column"),
@@ -144,6 +146,7 @@ def test_parameter_has_a_default_and_can_be_given(tmp_path: Path, shop: Path) ->
     assert "did you mean least?" in outcome.err
 
 
+@pytest.mark.quick
 def test_library_returns_frames(shop: Path) -> None:
     answers = library.sql("SELECT sum(paid) AS paid FROM orders", shop)
     assert [str(value) for value in answers["q1"]["paid"]] == ["23.50"]
@@ -172,6 +175,7 @@ def test_folder_of_sql_is_a_dataset(tmp_path: Path, shop: Path) -> None:
     assert "since.sql: line 2, column 8: there is no column nothing" in outcome.err
 
 
+@pytest.mark.quick
 def test_library_function_is_callable_after_its_package_was_imported(shop: Path) -> None:
     import cauce.sql_frontend.parse  # noqa: F401  # binds the name `sql` of the package
 

@@ -109,6 +109,7 @@ def printed(session: Session) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
     script = adapted(script_of_page(page))

@@ -33,6 +33,7 @@ def test_case_names_are_unique() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     """All in one test: they share a service, and one of them waits for half a minute meanwhile."""
     shown = recorded(PAGE.read_text(encoding="utf-8"))

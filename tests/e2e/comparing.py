@@ -64,7 +64,7 @@ def run(
 def _write(prepared: Prepared, out: Path, form: Format, way: Way) -> None:
     settings = Settings(way.threads, way.part_bytes)
     sink = Folder(prepared.plan, out, form)
-    LocalRun(prepared.plan, prepared.files, sink, Silent(), settings, way.reorder).run()
+    LocalRun(prepared.plan, prepared.files, sink, Silent(), settings, way.reorder or iter).run()
     sink.finish()
 
 

@@ -12,7 +12,7 @@ from cauce.datasets import BUILT_IN
 from cauce.lab.generators import generate
 from tests.e2e.comparing import assert_same
 from tests.e2e.hostile_rows import write_hostile_rows
-from tests.e2e.test_generated import SMALL
+from tests.e2e.test_generated import SMALL, TINY
 from tests.oracle.api import answer
 
 
@@ -26,7 +26,7 @@ def answers_of(dataset: str, data: Path, out: Path, fabric: list[str]) -> dict[s
 @pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_generated_rows(dataset: str, fabric: list[str], tmp_path: Path) -> None:
-    generate(dataset, tmp_path / "data", scale=SMALL[dataset] / 5, seed=9)
+    generate(dataset, tmp_path / "data", scale=min(SMALL[dataset] / 5, TINY[dataset]), seed=9)
     found = answers_of(dataset, tmp_path / "data", tmp_path / "out", fabric)
     assert_same(found, answer(dataset, tmp_path / "data"), f"{dataset} on {fabric}")
 

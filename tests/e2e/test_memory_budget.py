@@ -61,7 +61,7 @@ def answer(sql: str, data: Path, memory: MemoryBudget | None) -> pl.DataFrame:
     return run_in_memory(prepared, Settings(2, 2_000, memory=memory))["q1"]
 
 
-@pytest.mark.parametrize("fold_bytes", [700, 3_000])
+@pytest.mark.parametrize("fold_bytes", [700, pytest.param(3_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name != "window" and name != "top of each"])
 def test_answer_is_that_without_a_budget_and_that_of_duckdb(name: str, fold_bytes: int, data: Path) -> None:
     sql = STATEMENTS[name]

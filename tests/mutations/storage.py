@@ -51,7 +51,7 @@ FULL_DISK = Attack(
                 ),
             ),
             (f"{TOMBSTONES}::test_a_job_is_cancelled_without_space_for_its_tombstone",),
-            raises=("Unavailable",),
+            raises=("FabricFull",),
         ),
         Mutation(
             "trimming-needs-space",
@@ -86,7 +86,7 @@ OTHER_VERSIONS = Attack(
                 ),
             ),
             ("tests/golden/test_golden_logs.py::test_answers_of_a_completed_job_are_served_without_its_dataset",),
-            raises=("Unavailable",),
+            raises=("DatasetMissing",),
         ),
         Mutation(
             "finished-jobs-fail-with-their-dataset",

@@ -311,7 +311,7 @@ UNREADABLE_LOGS = Attack(
                 "tests/gateway/jobs/test_damaged_jobs.py"
                 "::test_a_damaged_job_is_listed_beside_the_others[replace_manifest_by_a_folder]",
             ),
-            raises=("Unavailable",),
+            raises=("FabricError",),
         ),
         Mutation(
             "damage-of-logs-hides-the-list-of-jobs",
@@ -324,7 +324,7 @@ UNREADABLE_LOGS = Attack(
                 "tests/gateway/jobs/test_damaged_jobs.py"
                 "::test_a_damaged_job_is_listed_beside_the_others[replace_segments_by_folders]",
             ),
-            raises=("Unavailable",),
+            raises=("FabricError",),
         ),
         Mutation(
             "damage-unlisted",
@@ -351,7 +351,7 @@ UNREADABLE_LOGS = Attack(
                 ),
             ),
             ("tests/gateway/jobs/test_damaged_jobs.py::test_a_damaged_job_does_not_prevent_new_jobs",),
-            raises=("Unavailable",),
+            raises=("CorruptRecord",),
         ),
         Mutation(
             "damage-stops-the-sweep",
@@ -364,7 +364,7 @@ UNREADABLE_LOGS = Attack(
                 ),
             ),
             ("tests/gateway/jobs/test_damaged_jobs.py::test_a_damaged_job_is_listed_beside_the_others",),
-            raises=("Unavailable",),
+            raises=("CorruptRecord",),
         ),
     ),
 )

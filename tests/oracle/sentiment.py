@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
-from textblob import TextBlob
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 Scorer: TypeAlias = Callable[[str], int]
@@ -32,6 +31,9 @@ def vader(text: str) -> int:
 
 @cache
 def textblob(text: str) -> int:
+    # Here, since it loads for half a second, in every process that collects tests.
+    from textblob import TextBlob
+
     return _ten_thousandths(TextBlob(text).sentiment.polarity)
 
 

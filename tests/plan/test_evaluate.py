@@ -104,7 +104,7 @@ def received(left: Rows, right: Rows) -> Received:
 
 
 @pytest.mark.parametrize("end", ENDS)
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(left=ROWS, right=ROWS, slice_cells=st.sampled_from([1, 7]))
 def test_a_node_gives_the_same_rows_for_any_size_of_slices(end: str, left: Rows, right: Rows, slice_cells: int) -> None:
     node = ENDS[end]
@@ -158,6 +158,7 @@ print(count(3000), peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_join_of_nine_million_rows_takes_little_memory() -> None:
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=True)
     rows, _, taken = done.stdout.rpartition(" ")

@@ -21,12 +21,17 @@ def rows_of(frame: pl.DataFrame) -> list[str]:
     return sorted(map(repr, whole.rows()))
 
 
-@pytest.mark.parametrize("seed", range(40))
+def seeds(count: int) -> list[object]:
+    """Half of them are in the quick selection."""
+    return [*range(count // 2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(count // 2, count))]
+
+
+@pytest.mark.parametrize("seed", seeds(40))
 def test_a_random_plan_gives_the_rows_that_polars_gives(tmp_path: Path, seed: int) -> None:
     check(tmp_path, seed)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_random_plan_gives_them_with_joins_in_small_slices(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

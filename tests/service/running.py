@@ -32,6 +32,7 @@ from tests.service.limits import with_open_files
 
 READY_S = 60.0
 ENOUGH_S = 60.0
+LONGEST_PAUSE_S = 0.1
 
 Headers = Mapping[str, str]
 
@@ -238,7 +239,10 @@ def digest(body: bytes) -> str:
 def until(what: str, holds: Callable[[], bool], within_s: float = ENOUGH_S) -> float:
     """Waits for something that is bound to happen; returns how long it took."""
     started = time.monotonic()
+    pause_s = 0.01
     while not holds():
         assert time.monotonic() - started < within_s, f"{what}: not within {within_s:.0f} s"
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        # Looking often takes time from what is awaited.
+        pause_s = min(1.2 * pause_s, LONGEST_PAUSE_S)
     return time.monotonic() - started

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.cluster import BACK_S, Cluster
 from tests.cli.running import cauce
 from tests.service.attacks import LETHAL, Attacker, in_threads
@@ -20,7 +22,7 @@ from tests.service.conftest import QUERIES, Case
 from tests.service.limits import FEW_FILES, allow_many_files
 from tests.service.running import Running, until
 
-ATTACK_S, LONGEST_ATTACK_S = 120.0, 360.0
+ATTACK_S, SOAK_ATTACK_S, LONGEST_ATTACK_S = 120.0, 240.0, 480.0
 """On a slow machine the attack lasts until each of its faults has happened, and that long at most."""
 ALONE_JOBS = 6
 CONTROL_EVERY = 4
@@ -88,7 +90,9 @@ def attacked_service(folder: Path) -> Iterator[tuple[Cluster, str]]:
         yield cluster, tokens["hostile"]
 
 
-def test_small_jobs_of_another_tenant_end_in_time(tmp_path: Path, case: Case) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("least_s", [ATTACK_S, pytest.param(SOAK_ATTACK_S, marks=pytest.mark.soak)])
+def test_small_jobs_of_another_tenant_end_in_time(tmp_path: Path, case: Case, least_s: float) -> None:
     over = threading.Event()
     (tmp_path / "control").mkdir()
     with attacked_service(tmp_path / "attacked") as (cluster, token), Cluster(tmp_path / "control") as control:
@@ -97,7 +101,7 @@ def test_small_jobs_of_another_tenant_end_in_time(tmp_path: Path, case: Case) ->
         alone = [tenant.run_job() for _ in range(ALONE_JOBS) for tenant in (victim, unharmed)]
         threads = attack(attacker)
         attacked, started = [], time.monotonic()
-        while not is_enough(attacker, time.monotonic() - started):
+        while not is_enough(attacker, time.monotonic() - started, least_s):
             attacked.append(victim.run_job())
             if len(attacked) % CONTROL_EVERY == 0:
                 alone.append(unharmed.run_job())
@@ -119,9 +123,9 @@ def test_small_jobs_of_another_tenant_end_in_time(tmp_path: Path, case: Case) ->
     assert max(attacked) <= SLOWER * max(alone)
 
 
-def is_enough(attacker: Attacker, attacked_s: float) -> bool:
-    least_s = ATTACK_S if set(attacker.caused) == FAULTS else LONGEST_ATTACK_S
-    return attacked_s >= least_s or bool(attacker.problems)
+def is_enough(attacker: Attacker, attacked_s: float, least_s: float) -> bool:
+    enough_s = least_s if set(attacker.caused) == FAULTS else LONGEST_ATTACK_S
+    return attacked_s >= enough_s or bool(attacker.problems)
 
 
 def summary(times: list[float]) -> str:

@@ -22,8 +22,6 @@ OPTIONS = [
     "--no-color",
     "--seed",
     "1",
-    "--max-examples",
-    "40",
     "--request-timeout",
     "30",
     "--exclude-path-regex",
@@ -33,12 +31,21 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-def test_generated_requests_get_the_described_responses(tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.soak)])
+def test_generated_requests_get_the_described_responses(tmp_path: Path, examples: int) -> None:
     pytest.importorskip("schemathesis")
     command = Path(sys.executable).with_name("st")
     with Running(tmp_path, "serve", "--workers", "1", "--gateways", "1") as service:
         done = subprocess.run(
-            [str(command), "run", f"{service.url}/openapi.json", "--checks", ",".join(CHECKS), *OPTIONS],
+            [
+                str(command),
+                "run",
+                f"{service.url}/openapi.json",
+                "--checks",
+                ",".join(CHECKS),
+                *OPTIONS,
+                f"--max-examples={examples}",
+            ],
             cwd=tmp_path,
             capture_output=True,
             encoding="utf-8",

@@ -167,6 +167,7 @@ class Counted:
         return files, int(self._nodes.ctl("r1", "eval", MEMORY))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fabric", "crowd"),
     [

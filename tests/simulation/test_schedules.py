@@ -7,7 +7,7 @@ import pytest
 from cauce.lab.chaos.simulate import simulate
 from cauce.lab.chaos.simulated_jobs import JOBS
 
-GROUPS, MORE_GROUPS = 6, 50
+GROUPS, MORE_GROUPS = 4, 50
 SCHEDULES_IN_A_GROUP = 100
 
 
@@ -26,7 +26,7 @@ def problems(seeds: range) -> list[str]:
 
 
 def test_quick_schedules_cover_every_job() -> None:
-    assert not problems(range(2 * len(JOBS)))
+    assert not problems(range(len(JOBS)))
 
 
 def test_schedule_has_faults_and_is_deterministic() -> None:

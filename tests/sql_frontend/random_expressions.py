@@ -67,7 +67,8 @@ PLAIN: dict[str, tuple[str, ...]] = {
         "({n} > {i})",
         "({d} < {t})", "({s} GLOB 'a*')", "({i} IN ({i}, {i}, NULL))", "({f} >= {n})", "TRY_CAST({s} AS BOOLEAN)",
         "({d} BETWEEN {d} AND {d} + INTERVAL 1 MONTH)", "({t} > {d} - INTERVAL 90 MINUTE)", "({b} IS NOT NULL)",
-        "(({i}, {s}) = ({i}, {s})) IS NOT FALSE", "CAST({i} AS BOOLEAN)", "list_has_any([{i}, 1], [{i}])",
+        "((coalesce({i}, 0), coalesce({s}, '')) = (coalesce({i}, 0), coalesce({s}, '')))",
+        "CAST({i} AS BOOLEAN)", "list_has_any([{i}, 1], [{i}])",
     ),
     "DATE": (
         "({d} + {small})", "CAST({d} + INTERVAL {small} MONTH AS DATE)", "last_day({d})", "CAST({t} AS DATE)",

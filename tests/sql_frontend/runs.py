@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from cauce.plan import Boolean, Date, Fixed, Float, Integer, Table, Text, Timestamp
 from cauce.runner.in_process import Settings
@@ -29,6 +30,15 @@ KINDS: dict[str, Kind] = {
     "BOOLEAN": Boolean(),
     "DATE": Date(),
     "TIMESTAMP": Timestamp(),
+}
+ARROW: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "DECIMAL(18,2)": pa.decimal128(18, 2),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
 }
 Schema = Mapping[str, Mapping[str, str]]
 """The SQL type of each column of each table."""
@@ -62,9 +72,7 @@ class Both:
             writer.writerows([_cell(value) for value in row] for row in self.rows[name])
         declared = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
         self.duckdb.execute(f"CREATE TABLE {name} ({declared})")
-        if self.rows[name]:
-            marks = ", ".join("?" for _ in columns)
-            self.duckdb.executemany(f"INSERT INTO {name} VALUES ({marks})", [list(row) for row in self.rows[name]])
+        insert(self.duckdb, name, columns, self.rows[name])
 
     def frames(self, text: str) -> dict[str, pl.DataFrame]:
         prepared = prepare(sql_dataset(text, self.catalogue), self.folder)
@@ -86,6 +94,17 @@ class Both:
         assert len(here) == len(there), f"{text}\nhere {here[:5]}\nthere {there[:5]}"
         for one, other in zip(here, there, strict=True):
             assert all(map(alike, one, other)), f"{text}\nhere {one}\nthere {other}"
+
+
+def insert(
+    connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Adds rows to a table of DuckDB, as one Arrow table: a statement for each row takes milliseconds."""
+    values = zip(*rows, strict=True) if rows else ([] for _ in columns)
+    arrays = [pa.array(each, ARROW[kind]) for each, kind in zip(values, columns.values(), strict=True)]
+    connection.register("added", pa.Table.from_arrays(arrays, names=list(columns)))
+    connection.execute(f"INSERT INTO {table} FROM added")
+    connection.unregister("added")
 
 
 def alike(one: Any, other: Any) -> bool:

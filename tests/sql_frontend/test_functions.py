@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cauce.sql_frontend.binding.aggregates import AGGREGATES
@@ -35,13 +33,18 @@ ROWS = [[1, 0.5, "b"], [2, -1.0, "a"], [2, 4.0, None], [None, 2.0, "c"], [5, Non
 OVER_ROWS = [each.example for each in {**AGGREGATES, **WINDOW_FUNCTIONS}.values() if each.name not in ("list",)]
 
 
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    return Both(tmp_path_factory.mktemp("examples"), TABLE_OF_EXAMPLES, {"t": ROWS})
+
+
 @pytest.mark.parametrize("example", dict.fromkeys(OVER_ROWS))
-def test_example_over_rows_equals_duckdb(tmp_path: Path, example: str) -> None:
-    Both(tmp_path, TABLE_OF_EXAMPLES, {"t": ROWS}).check(f"SELECT {example} AS value FROM t")
+def test_example_over_rows_equals_duckdb(both: Both, example: str) -> None:
+    both.check(f"SELECT {example} AS value FROM t")
 
 
-def test_example_of_a_list_equals_duckdb(tmp_path: Path) -> None:
-    Both(tmp_path, TABLE_OF_EXAMPLES, {"t": ROWS}).check("SELECT CAST(list(x ORDER BY x) AS VARCHAR) AS value FROM t")
+def test_example_of_a_list_equals_duckdb(both: Both) -> None:
+    both.check("SELECT CAST(list(x ORDER BY x) AS VARCHAR) AS value FROM t")
 
 
 def test_at_least_120_functions_are_documented() -> None:

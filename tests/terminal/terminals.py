@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from tests.terminal.terminal import Session
 
 
@@ -31,6 +33,10 @@ KINDS = {
     "dumb": Kind("dumb"),
     "no-color": Kind(environment={"NO_COLOR": "1"}),
 }
+ONE_QUICK = [
+    pytest.param(name, marks=pytest.mark.quick if name == "xterm-80" else pytest.mark.slow, id=name) for name in KINDS
+]
+"""Names of all kinds, one of them for the quick selection."""
 
 
 def check(session: Session, kind: Kind, code: int = 0) -> None:

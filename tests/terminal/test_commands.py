@@ -14,7 +14,7 @@ from tests.cli.running import cauce as in_pipes
 from tests.service.running import end_service
 from tests.terminal.conftest import DONE, OPEN, Site
 from tests.terminal.terminal import Terminal, cauce, run_in_terminal
-from tests.terminal.terminals import KINDS, check
+from tests.terminal.terminals import KINDS, ONE_QUICK, check
 
 CTRL_C = "\x03"
 SHOP = Path(__file__).parents[2] / "examples"
@@ -190,8 +190,7 @@ def test_a_run_draws_its_bars_and_answers(kind: str, place: Place) -> None:
     assert (place.folder / "answers/q1.csv").is_file()
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONE_QUICK)
 def test_an_error_is_one_readable_line(kind: str, place: Place) -> None:
     session = run_in_terminal(cauce("run", "boks", "--data", str(place.data)), cwd=place.folder, **KINDS[kind].options)
     check(session, KINDS[kind], code=2)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.parsing import commands
 from tests.terminal.terminal import run_in_terminal
-from tests.terminal.terminals import KINDS, check
+from tests.terminal.terminals import KINDS, ONE_QUICK, check
 
 ALL = commands()
 PROGRAM = """
@@ -25,7 +25,7 @@ for words in sys.argv[1:]:
 """One process for all of them: to start one for each takes a minute."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONE_QUICK)
 def test_help_of_every_command(kind: str) -> None:
     session = run_in_terminal([sys.executable, "-c", PROGRAM, *ALL], **KINDS[kind].options)
     check(session, KINDS[kind])

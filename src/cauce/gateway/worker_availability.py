@@ -30,7 +30,7 @@ Silence = Callable[[str, str], Awaitable[float]]
 
 
 class Workforce:
-    """Used from one event loop."""
+    """Queries the doctors for running workers. Used from one event loop."""
 
     def __init__(self, settings: GatewaySettings, silence: Silence) -> None:
         self._home = ServiceDir(settings.folder)

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -38,8 +39,10 @@ class Script:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=8)
 def parse(text: str) -> Script:
-    """Raises SqlError for a text that is not valid SQL or has no statement."""
+    """Raises SqlError for a text that is not valid SQL or has no statement. Several steps of planning parse the same
+    text, so the last ones are cached: no caller may change a tree."""
     statements: list[Statement] = []
     for number, (tokens, start) in enumerate(_split(text), 1):
         name, place = _name_of(text, start, tokens[0].start) or (f"q{number}", tokens[0].start)

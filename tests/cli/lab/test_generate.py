@@ -15,6 +15,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for out, seed in (("a", "3"), ("b", "3")):
         outcome = cauce(tmp_path, "generate", "flights", "--out", out, "--scale", "0.000001", "--seed", seed)

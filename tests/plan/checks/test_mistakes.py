@@ -499,7 +499,13 @@ def test_the_same_file_without_a_mistake_is_planned(tmp_path: Path, monkeypatch:
 # As shown to users.
 
 
-@pytest.mark.parametrize("mistake", ["name error", "exit", "filter and", "how outer", "sum text"])
+SHOWN = [
+    "name error",
+    *(pytest.param(each, marks=pytest.mark.slow) for each in ("exit", "filter and", "how outer", "sum text")),
+]
+
+
+@pytest.mark.parametrize("mistake", SHOWN)
 def test_a_mistake_is_one_line_in_a_terminal(mistake: str, tmp_path: Path) -> None:
     body, line, expected = IN_A_QUERY[mistake]
     (tmp_path / "shop.py").write_text(f"{START}{body}\n")

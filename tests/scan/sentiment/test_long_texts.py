@@ -67,7 +67,9 @@ def test_textblob_does_not_take_quadratic_time() -> None:
     assert_not_quadratic("!!!" * 11_000, textblob_units)
 
 
-@pytest.mark.parametrize("words", [FEW_WORDS - 1, FEW_WORDS, FEW_WORDS + 1, 300, 1500])
+@pytest.mark.parametrize(
+    "words", [FEW_WORDS - 1, FEW_WORDS, FEW_WORDS + 1, 300, pytest.param(1500, marks=pytest.mark.slow)]
+)
 def test_words_around_a_but_score_as_in_the_library(words: int) -> None:
     pattern = MIXED.split()
     sample = [" ".join((pattern * words)[start : start + words]) for start in range(0, 60, 7)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import io
 import tokenize
+from functools import lru_cache
 
 
+@lru_cache(maxsize=32)
 def without_comments(source: bytes) -> bytes:
     """The source without comments, equal in every version of Python; unchanged if it is not valid Python."""
     try:

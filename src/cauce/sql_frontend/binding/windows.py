@@ -101,11 +101,11 @@ def _definition(binder: ExpressionBinder, node: exp.Window) -> exp.Window:
     if known is None:
         raise StatementError(f"there is no window {alias.name}; define it with WINDOW {alias.name} AS (...)", at(alias))
     base = _definition(binder, known)
-    merged = base.copy()
+    merged, own = base.copy(), node.copy()
     merged.set("alias", None)
     for key in ("partition_by", "order", "spec"):
-        if node.args.get(key):
-            merged.set(key, node.args[key])
+        if own.args.get(key):
+            merged.set(key, own.args[key])
     return merged
 
 
