@@ -10,7 +10,7 @@ import pytest
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-pytest_plugins = ["tests.brokers", "tests.fabrics"]
+pytest_plugins = ["tests.brokers", "tests.fabrics", "tests.power"]
 
 TESTS = Path(__file__).parent
 REAL_THINGS = (

@@ -52,12 +52,11 @@ class Opcode(IntEnum):
     RENAME2 = 45
 
 
-CHANGES = frozenset(
-    {
-        *(Opcode.SETATTR, Opcode.SYMLINK, Opcode.MKNOD, Opcode.MKDIR, Opcode.UNLINK, Opcode.RMDIR, Opcode.RENAME),
-        *(Opcode.LINK, Opcode.WRITE, Opcode.FSYNC, Opcode.FSYNCDIR, Opcode.CREATE, Opcode.RENAME2),
-    }
-)
+SYNCS = frozenset({Opcode.FSYNC, Opcode.FSYNCDIR})
+CHANGES = SYNCS | {
+    *(Opcode.SETATTR, Opcode.SYMLINK, Opcode.MKNOD, Opcode.MKDIR, Opcode.UNLINK, Opcode.RMDIR, Opcode.RENAME),
+    *(Opcode.LINK, Opcode.WRITE, Opcode.CREATE, Opcode.RENAME2),
+}
 """Requests that change the content or sync it."""
 
 _IN_HEADER = struct.Struct("<IIQQIIIHH")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from cauce.lab.power.fuse_messages import CHANGES, REQUEST_BYTES, Request
+from cauce.lab.power.fuse_messages import CHANGES, REQUEST_BYTES, SYNCS, Request
 from cauce.lab.power.fuse_requests import RequestHandler
 from cauce.lab.power.mounting import mount, unmount
 from cauce.lab.power.volatile_tree import CutReport, Survivors, VolatileTree
@@ -27,7 +27,7 @@ class MountCommand(msgspec.Struct, frozen=True, tag="mount"):
 
 
 class FreezeCommand(msgspec.Struct, frozen=True, tag="freeze"):
-    """Stops answering the kernel after so many further changes."""
+    """Stops answering the kernel after so many further changes, and one that is not a sync."""
 
     after_changes: int
 
@@ -116,7 +116,8 @@ class FuseServer:
                 # Its process was killed and does not wait for the answer.
         if request.opcode in CHANGES:
             self._changes += 1
-            if self._left:
+            # The last one is not a sync: the power fails when something is unsynced.
+            if self._left and (self._left > 1 or request.opcode not in SYNCS):
                 self._left -= 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ class RecordTrial:
         self.disk.freeze_after(rng.randint(*_CHANGES))
         with tempfile.TemporaryFile("a+b") as output:
             command = module_command("cauce.lab.power.record_writer", msgspec.json.encode(settings).decode())
-            machine = Machine(command, stdout=output)
+            machine = Machine(command, stdout=output, stderr=subprocess.DEVNULL)
             try:
                 self._wait_frozen(machine)
                 self.reports.append(machine.cut_power(self.disk, rng.getrandbits(32), self.survivors))

@@ -52,6 +52,7 @@ def made(producer: int, seq: int) -> Record:
 class RecordWriter:
     def __init__(self, settings: WriterSettings, index: int) -> None:
         self._fabric = FilesFabric(Path(settings.folder), durability=settings.durability)
+        self._generation = settings.generation
         self._producer = settings.generation * settings.processes + index
         self._rng = random.Random(f"{settings.seed} {self._producer}")
         self._next = 0
@@ -73,7 +74,8 @@ class RecordWriter:
         _print(Confirmed(job, log, self._producer, numbers))
 
     def _use_tasks(self, job: str) -> None:
-        task = f"task{self._rng.randrange(1000)}"
+        # Other processes enqueue the same one at about the same time.
+        task = f"task-{self._generation}-{self._next // 8}"
         self._fabric.enqueue(job, QUEUE, [task])
         _print(Confirmed(job, task=task))
         lease = self._fabric.acquire(job, QUEUE)

@@ -253,8 +253,9 @@ def _keep_some(file: File, rng: random.Random, survivors: Survivors) -> int:
     for write in file.pending[:kept]:
         write.apply(file.durable)
     for write in file.pending[kept : kept + 1]:
-        if len(write.data) > 1:
-            Write(write.offset, write.data[: rng.randrange(1, len(write.data))]).apply(file.durable)
+        torn = write.data[: rng.randrange(len(write.data))] if write.data else b""
+        if torn:
+            Write(write.offset, torn).apply(file.durable)
     return kept
 
 
