@@ -319,7 +319,9 @@ POWER = Attack(
         Mutation(
             "power-tears-the-tag-of-a-work-folder",
             "The tag of a work folder was not synced, so that no run could resume in it.",
-            in_file("runner/work_dir.py", ("claim(path, _ADVICE, durable=durable)", "claim(path, _ADVICE)")),
+            in_file(
+                "process/private_files.py", ("_tag(path / TAG, durable=durable)", "_tag(path / TAG, durable=False)")
+            ),
             (f"{WORK_DIR}::test_with_durability_the_tag_is_synced",),
         ),
         Mutation(
