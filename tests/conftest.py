@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Collected tests and loaded modules are never freed: garbage collection would take a third of the time to collect them.
 gc.disable()
 
-pytest_plugins = ["tests.brokers", "tests.fabrics"]
+pytest_plugins = ["tests.brokers", "tests.fabrics", "tests.power"]
 
 TESTS = Path(__file__).parent
 REAL_THINGS = (

@@ -22,6 +22,7 @@ NOT_RUN = {
     r"--schedules 100000": "plays for most of an hour; tests/simulation plays some of it",
     r"\./cauce chaos run ": "takes minutes where the machine is busy; tests/chaos/test_real_kills.py does the like",
     r"\./cauce chaos service ": "goes on for minutes; tests/cli/lab/test_chaos_service.py runs it briefly",
+    r"\./cauce chaos power ": "goes on for minutes; tests/cli/lab/test_chaos_power.py runs it briefly",
     r"\./cauce chaos broker ": "goes on for minutes; tests/cli/lab/test_chaos_broker.py runs it briefly",
     r"^\./cauce (top|events --follow)\b": "goes on until Ctrl-C",
     r"^docker ": "starts containers",

@@ -12,6 +12,8 @@ VERSIONS = "tests/fabric/test_versions.py"
 TOKENS = "tests/gateway/test_tokens.py"
 SERVICE_DIR = "tests/doctor/launch/test_service_dir.py"
 FILES_JOBS = "tests/fabric/files/test_jobs.py"
+FILES_LEASE = "tests/fabric/files/test_lease.py"
+WORK_DIR = "tests/runner/test_work_dir.py"
 
 FULL_DISK = Attack(
     "a full disk",
@@ -301,6 +303,32 @@ POWER = Attack(
             in_file("fabric/files/jobs.py", (".encode(), durable=self._power)", ".encode())")),
             (f"{FILES_JOBS}::test_with_power_the_note_of_a_trimmed_job_is_forced_before_its_logs_go",),
             raises=("ValueError",),
+        ),
+        Mutation(
+            "power-loses-tasks-of-another-process",
+            "A task that another process had created was confirmed without a sync.",
+            in_file(
+                "fabric/files/lease.py",
+                (
+                    "                sync_directory(self.folder)\n            return\n",
+                    "                pass\n            return\n",
+                ),
+            ),
+            (f"{FILES_LEASE}::test_with_power_a_task_of_another_process_is_synced_before_it_is_confirmed",),
+        ),
+        Mutation(
+            "power-tears-the-tag-of-a-work-folder",
+            "The tag of a work folder was not synced, so that no run could resume in it.",
+            in_file(
+                "process/private_files.py", ("_tag(path / TAG, durable=durable)", "_tag(path / TAG, durable=False)")
+            ),
+            (f"{WORK_DIR}::test_with_durability_the_tag_is_synced",),
+        ),
+        Mutation(
+            "power-leaves-half-of-a-removed-job",
+            "The jobs of a completed run were removed in place, so that the next run resumed half of one.",
+            in_file("runner/work_dir.py", ("            self._retire_jobs()\n", "            pass\n")),
+            (f"{WORK_DIR}::test_an_interrupted_removal_leaves_no_job_to_resume",),
         ),
     ),
 )

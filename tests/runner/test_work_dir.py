@@ -10,6 +10,7 @@ import pytest
 from cauce.errors import UsageError
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.records import Kind, record
+from cauce.process.private_files import TAG
 from cauce.runner.work_dir import NAME, WorkFolder
 
 
@@ -85,3 +86,37 @@ def test_a_folder_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path) -> 
     with pytest.raises(UsageError, match=r"was not created by this version of Cauce"):
         WorkFolder(tmp_path)
     assert [path.name for path in (tmp_path / NAME).iterdir()] == ["precious.txt"]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_an_interrupted_removal_leaves_no_job_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool
+) -> None:
+    folder = WorkFolder(tmp_path, durable=durable)
+    FilesFabric(folder.path).create_job("j", b"{}")
+    synced: list[list[str]] = []
+    monkeypatch.setattr("cauce.runner.work_dir.sync_directory", lambda path: synced.append(sorted(os.listdir(path))))
+
+    def interrupt(path: Path, names: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("cauce.runner.work_dir.remove_claimed", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            folder.remove()
+    assert [("jobs" in names, "jobs.removed" in names) for names in synced] == [(False, True)] * durable
+    folder.close()
+    again = WorkFolder(tmp_path)
+    fabric = FilesFabric(again.path)
+    assert fabric.jobs() == []
+    fabric.create_job("j", b"{}")
+    fabric.close()
+    again.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_with_durability_the_tag_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    WorkFolder(tmp_path, durable=True).close()
+    assert synced == [str(tmp_path / NAME / TAG), str(tmp_path / NAME)]

@@ -84,7 +84,7 @@ def _run(
 ) -> tuple[Dataset, Folder, Bars]:
     """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
     made = _first_missing(files.out)
-    folder, lock = _acquire_directories(options.work, files.out, made)
+    folder, lock = _acquire_directories(options, files.out, made)
     address = _fabric_address(options.fabric, folder)
     pool = WorkerPool(
         address,
@@ -134,10 +134,10 @@ def _first_missing(out: Path) -> Path | None:
     return next((path for path in [*reversed(out.absolute().parents), out] if not path.exists()), None)
 
 
-def _acquire_directories(work: Path | None, out: Path, made: Path | None) -> tuple[WorkFolder, OutputLock]:
+def _acquire_directories(options: RunOptions, out: Path, made: Path | None) -> tuple[WorkFolder, OutputLock]:
     """Locks the work folder and the output directory. Raises a UsageError, and changes nothing, if another run holds
     one of the locks."""
-    folder = WorkFolder(work or out)
+    folder = WorkFolder(options.work or out, durable=options.power_safe)
     try:
         warn_if_wide(folder.path)
         return folder, OutputLock.of_directory(out, same_command())

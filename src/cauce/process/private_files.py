@@ -120,10 +120,10 @@ def sync_with_parents(path: Path) -> None:
                 raise
 
 
-def claim(path: Path, advice: str) -> None:
+def claim(path: Path, advice: str, *, durable: bool = False) -> None:
     """Creates a directory that Cauce may remove, or checks that an existing one is such a directory. Raises a
     UsageError, with nothing changed, for a link, for a directory of another user, and for one without the tag that
-    is not empty."""
+    is not empty. With `durable` the tag survives a loss of power if the directory does."""
     try:
         make_directory(path)
     except UsageError as problem:
@@ -137,7 +137,7 @@ def claim(path: Path, advice: str) -> None:
                 f"{path} was not created by this version of Cauce (it has no valid file {TAG}) and contains other "
                 f"files; move it away, or {advice}"
             )
-        _tag(path / TAG)
+        _tag(path / TAG, durable=durable)
 
 
 def is_claimed(path: Path) -> bool:
@@ -147,13 +147,17 @@ def is_claimed(path: Path) -> bool:
         return False
 
 
-def _tag(path: Path) -> None:
+def _tag(path: Path, *, durable: bool) -> None:
     """Writes the tag file. Replaces a partial one, which a killed process may have left."""
     with suppress(FileNotFoundError):
         path.unlink()
     try:
         with suppress(FileExistsError), open(create(path), "wb") as file:
             file.write(_TAG_CONTENT)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+                sync_directory(path.parent)
     except OSError as problem:
         if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from cauce.errors import UsageError
 from cauce.fabric.files.version import FILE
-from cauce.process.private_files import FILE_MODE, LOCK, claim, remove_claimed
+from cauce.process.private_files import FILE_MODE, LOCK, claim, is_claimed, remove_claimed, sync_directory
 
 NAME = ".cauce-work"
-CONTENT = ("jobs", "trash", FILE)
-"""Entries of the fabric in it: a run removes nothing else."""
+_JOBS, _REMOVED_JOBS = "jobs", "jobs.removed"
+CONTENT = (_REMOVED_JOBS, _JOBS, "trash", FILE)
+"""Entries of the fabric in it, and a directory of jobs that is being removed: a run removes nothing else."""
 _ADVICE = "choose another directory with --out or --work"
 
 
@@ -20,15 +23,15 @@ class WorkFolder:
     """A directory of our own inside a user's directory, locked by one run at a time and removed after success. Never
     touches other files in it or beside it, and refuses a symbolic link or a directory that is not ours."""
 
-    def __init__(self, within: Path) -> None:
+    def __init__(self, within: Path, *, durable: bool = False) -> None:
         path = within / NAME
         self.fresh = not os.path.lexists(path)
         try:
             # Before acquiring the lock, which creates a file: a directory that is not ours must stay unchanged.
-            claim(path, _ADVICE)
+            claim(path, _ADVICE, durable=durable)
             self._lock = _locked(path)
             # An earlier run may have removed the directory while we waited for the lock.
-            claim(path, _ADVICE)
+            claim(path, _ADVICE, durable=durable)
         except BlockingIOError:
             raise UsageError(
                 f"another run is already working in {path}; wait until it ends, or choose another directory with --out"
@@ -39,9 +42,20 @@ class WorkFolder:
                 "with --out or --work"
             ) from None
         self.path = path.resolve()
+        self._durable = durable
 
     def remove(self) -> None:
+        if is_claimed(self.path):
+            self._retire_jobs()
         remove_claimed(self.path, CONTENT)
+
+    def _retire_jobs(self) -> None:
+        """Renames the directory of jobs: if the removal is interrupted, the next run must not resume half of a job."""
+        shutil.rmtree(self.path / _REMOVED_JOBS, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            os.rename(self.path / _JOBS, self.path / _REMOVED_JOBS)
+            if self._durable:
+                sync_directory(self.path)
 
     def close(self) -> None:
         os.close(self._lock)

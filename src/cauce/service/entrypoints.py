@@ -99,7 +99,8 @@ def make_metrics(folder: Path) -> None:
 
 
 def claim_metrics(folder: Path) -> None:
-    claim(folder / METRICS, "choose another directory with --dir")
+    # Durable always: with files but no tag after a loss of power, the service would not start.
+    claim(folder / METRICS, "choose another directory with --dir", durable=True)
 
 
 def remove_metrics(folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from cauce.errors import FabricFull
 from cauce.fabric.files.fabric import FilesFabric
 from tests.fabric.children import Child, end_leases_in_a_fork, finish_all, fork_one_that_stays, take, take_all
+from tests.flushes import recorded
 
 TASKS = [f"t{number:03d}" for number in range(200)]
 
@@ -142,3 +143,16 @@ def test_more_leases_than_descriptors_kept(fabric: FilesFabric, tmp_path: Path) 
     fabric.close()
     assert finish_all(other, "j", "q") == tasks
     other.close()
+
+
+def test_with_power_a_task_of_another_process_is_synced_before_it_is_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed, safe = FilesFabric(tmp_path), FilesFabric(tmp_path, durability="power")
+    crashed.create_job("j", b"{}")
+    crashed.enqueue("j", "q", ["a"])
+    seen = recorded(monkeypatch)
+    safe.enqueue("j", "q", ["a"])
+    assert ("fsync", str(tmp_path / "jobs" / "j" / "leases" / "q")) in seen
+    crashed.close()
+    safe.close()

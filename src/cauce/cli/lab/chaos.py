@@ -69,6 +69,20 @@ class BrokerChaosOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PowerChaosOptions:
+    out: Annotated[Path, typer.Option(help="directory for data, answers and the disk", metavar="DIR")]
+    minutes: Annotated[float, typer.Option(help="duration; at least one round", min=0.0, metavar="MINUTES")] = 5.0
+    survivors: Annotated[
+        str,
+        typer.Option(
+            help="unsynced changes that survive: none, or ordered: the first ones of each file and directory",
+            metavar="KIND",
+        ),
+    ] = "ordered"
+    seed: FaultSeedOption = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScheduleOptions:
     """Simulated schedules. Each seed is one, and can be repeated."""
 
@@ -151,6 +165,17 @@ def broker(options: BrokerChaosOptions) -> None:
     from cauce.cli.lab.chaos_broker import play_broker
 
     play_broker(options)
+
+
+@app.command("power")
+def power(options: PowerChaosOptions) -> None:
+    """Cut the power of a fabric, of runs and of a service; compare with what was confirmed.
+
+    Their disk is a file system of its own, which loses what was not synced. Needs Linux with FUSE, and root.
+    """
+    from cauce.cli.lab.chaos_power import play_power
+
+    play_power(options)
 
 
 @app.command("simulate")

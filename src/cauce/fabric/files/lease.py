@@ -110,6 +110,9 @@ class LeaseQueue:
         if self.power:
             sync_directory(os.path.dirname(self.folder))
         if set(tasks) <= {_task_of(name) for name in os.listdir(self.folder)}:
+            if self.power:
+                # Another process may have created them and not synced yet, or crashed before.
+                sync_directory(self.folder)
             return
         fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

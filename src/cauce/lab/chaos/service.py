@@ -112,6 +112,7 @@ class Clients:
     answers: Path
     tally: Tally
     settings: Settings | None = None
+    datasets: Sequence[str] = BUILT_IN
     over: threading.Event = field(default_factory=threading.Event)
     _finishing: bool = False
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -144,8 +145,8 @@ class Clients:
 
     def _run_client(self, name: str, number: int) -> None:
         chance = random.Random(number)
-        start = number % len(BUILT_IN)
-        datasets = itertools.cycle([*BUILT_IN[start:], *BUILT_IN[:start]])
+        start = number % len(self.datasets)
+        datasets = itertools.cycle([*self.datasets[start:], *self.datasets[:start]])
         stamp = f"{int(time.time()) % 100_000:05d}"
         kept: list[Job] = []
         with Service(self.url, on_connection=None) as service:

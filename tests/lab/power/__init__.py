@@ -1,0 +1,1 @@
+"""Tests of power cuts on purpose."""
