@@ -141,6 +141,10 @@ RUNS = {
     ),
     "chaos simulate": Run(plain("chaos", "simulate", "--schedules", "2"), "2 schedules with"),
     "chaos doctors": Run(plain("chaos", "doctors", "--schedules", "2"), "2 schedules with"),
+    # A round needs root and takes a minute: tests/chaos/test_power_cuts.py.
+    "chaos power": Run(
+        plain("chaos", "power", "--out", "cuts", "--survivors", "all"), "expected one of none, ordered", code=2,
+    ),
     "chaos broker": Run(
         lambda place: ["chaos", "broker", "--broker", place.nodes, "--faults", "none", "--seconds", "1"], "none",
     ),
