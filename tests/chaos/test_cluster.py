@@ -174,7 +174,8 @@ def test_process_stopped_by_a_signal_is_replaced(tmp_path: Path, case: Case, rol
         name = {"leader": cluster.until_leader(), "worker": "worker-1", "gateway": "gateway-1"}[role]
         victims = cluster.kill([name], signal.SIGSTOP)
         cluster.until_replaced(victims)
-        assert not Path(f"/proc/{victims[0].pid}").exists(), "it is not left to wake up"
+        # It is not left to wake up. Its parent may take a moment to reap it.
+        until("the stopped process to be gone", lambda: not Path(f"/proc/{victims[0].pid}").exists())
         assert "stopped by a signal" in cluster.until_event("crashed", name).reason
         sending.finish()
 
