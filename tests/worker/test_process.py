@@ -17,7 +17,7 @@ from cauce.runner.local_client import create
 from cauce.worker.loop import Worker
 from cauce.worker.process import LEASES_SHARE, LONGEST_PAUSE_S, SHORTEST_PAUSE_S, work
 
-PAUSES = 60
+PAUSES = 250
 
 
 @pytest.fixture

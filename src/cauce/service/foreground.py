@@ -24,6 +24,7 @@ from cauce.doctor.model.names import role_of
 from cauce.doctor.model.status import RESTARTING, ClusterStatus, ProcessStatus
 from cauce.doctor.query import QueryClient
 from cauce.errors import CauceError, JobFailed
+from cauce.process.table import is_running
 
 LOOK_S = 0.05
 ASK_S = 0.5
@@ -143,7 +144,9 @@ class Foreground:
         if now - self._alone_since < self._cluster.timing.orphan:
             return True
         self._alone_since = now
-        if not self._home.run.is_dir():
+        pid, started = self._cluster.stop_with
+        # The doctors may have stopped for this reason before one of them was elected and could record it.
+        if not self._home.run.is_dir() or (pid and not is_running(pid, started)):
             return False
         with suppress(CauceError):
             if not read_desired_state(self._home).running:

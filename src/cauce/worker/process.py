@@ -35,8 +35,8 @@ from cauce.worker.set_aside import SetAside
 from cauce.worker.stats import Stats
 from cauce.worker.tasks.limits import Limits
 
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01
-"""How long an idle worker sleeps, at first and at most."""
+SHORTEST_PAUSE_S, SHORT_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01, 0.05
+"""How long an idle worker sleeps: at first, after a tenth of a second, and after some seconds without work."""
 
 STATS_VARIABLE = "CAUCE_STATS"
 """Set to `off`, workers append no task statistics: to measure their cost."""
@@ -126,7 +126,7 @@ def work(
             if more:
                 continue
             time.sleep(pause_s)
-            pause_s = min(pause_s * 1.3, LONGEST_PAUSE_S)
+            pause_s = min(pause_s * (1.3 if pause_s < SHORT_PAUSE_S else 1.01), LONGEST_PAUSE_S)
         worker.release_all_leases()
     except FabricFull as problem:
         # The parent of the workers of a run reports it once for all of them.
