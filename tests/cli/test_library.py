@@ -216,7 +216,7 @@ def test_an_interrupt_leaves_nothing_behind(visits: Path, large: Path) -> None:
         seen |= set(psutil.Process(process.pid).children(recursive=True))
     os.killpg(process.pid, signal.SIGINT)
     _, output = process.communicate(timeout=60)
-    assert len(seen) == 3, output
+    assert len(seen) >= 3, output
     assert process.returncode == -signal.SIGINT
     assert output.rstrip().endswith("KeyboardInterrupt")
     assert output.count("Traceback") == 1
