@@ -13,8 +13,10 @@ from bench.tpch.__main__ import generated
 from cauce.lab.chaos.processes import WORKER
 from cauce.lab.chaos.run import Chaos
 
-SMALL, LARGE = 0.01, 0.1
+SMALL, LARGE = 0.02, 0.1
 """Scales of TPC-H: 1 is about 1 GB."""
+EVERY_S = {SMALL: 0.4, LARGE: 1.0}
+"""Time between kills: the small one takes a few seconds."""
 RUNS = [
     pytest.param("files", SMALL, marks=pytest.mark.slow),
     pytest.param("files", LARGE, marks=pytest.mark.soak),
@@ -44,8 +46,8 @@ def test_kills_change_no_answer_of_tpch(fabric: list[str], scale: float, tmp_pat
     text = tmp_path / "tpch.sql"
     text.write_text(script())
     out = tmp_path / "out"
-    arguments = ["-f", str(text), "--data", str(data), "--out", str(out), "--part-bytes", "500000"]
-    chaos = Chaos([*arguments, *fabric], every_s=1.0, seed=1, report=print, most=12, command="sql")
+    arguments = ["-f", str(text), "--data", str(data), "--out", str(out), "--part-bytes", "200000"]
+    chaos = Chaos([*arguments, *fabric], every_s=EVERY_S[scale], seed=1, report=print, most=20, command="sql")
     chaos.play()
     assert len([each for each in chaos.faults if each.what == "kill" and each.who == WORKER]) >= 3
     for name, expected in by_duckdb(data).items():
