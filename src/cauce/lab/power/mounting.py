@@ -9,6 +9,7 @@ from pathlib import Path
 
 DEVICE = Path("/dev/fuse")
 _DETACH = 2
+_SYS_ADMIN = 21
 
 
 def why_impossible() -> str | None:
@@ -17,7 +18,18 @@ def why_impossible() -> str | None:
         return f"{DEVICE} does not exist: the kernel or the container has no FUSE"
     if os.geteuid() != 0:
         return "only root may mount a file system"
+    if not _effective_capabilities() >> _SYS_ADMIN & 1:
+        return "this process lacks the capability CAP_SYS_ADMIN: the container does not grant it"
+    try:
+        os.close(os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as problem:
+        return f"{DEVICE} cannot be opened: {problem.strerror}"
     return None
+
+
+def _effective_capabilities() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
 
 
 def mount(folder: Path) -> int:
