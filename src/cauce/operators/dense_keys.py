@@ -18,6 +18,9 @@ _FEW_SLOTS = 1 << 20
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
+Counts = npt.NDArray[np.int32]
+
+
 class DenseKeys:
     """The keys of the rows of a build side, without nulls. The slot of a key is its distance from the smallest one; a
     key outside of the range, and a null, has the slot after the last one."""
@@ -26,8 +29,8 @@ class DenseKeys:
         self.size = size
         self._low = np.array([low], np.int64).view(np.uint64)
         self._own = self.slots(keys)
-        self.counts: Rows = np.bincount(self._own, minlength=size + 1).astype(np.int64)
-        """The number of rows of each slot."""
+        self.counts: Counts = np.bincount(self._own, minlength=size + 1).astype(np.int32)
+        """The number of rows of each slot. Of 32 bits: there may be many more slots than rows."""
         self.most = int(self.counts.max())
 
     @classmethod
@@ -53,12 +56,12 @@ class DenseKeys:
         return np.argsort(self._own, kind="stable").astype(np.int64)
 
     @cached_property
-    def firsts(self) -> Rows:
-        """The place in `order` of the first row of each slot."""
-        return np.cumsum(self.counts) - self.counts
+    def firsts(self) -> Counts:
+        """The index in `order` of the first row of each slot."""
+        return np.cumsum(self.counts, dtype=np.int32) - self.counts
 
     @cached_property
-    def _row_of(self) -> npt.NDArray[np.int32]:
+    def _row_of(self) -> Counts:
         rows = np.full(self.size + 1, -1, np.int32)
         rows[self._own] = np.arange(len(self._own), dtype=np.int32)
         return rows
@@ -68,8 +71,8 @@ class DenseKeys:
         return self._row_of[self.slots(keys)].astype(np.int64)
 
     def pairs(self, keys: pl.Series, *, keep_all: bool) -> tuple[Rows, Rows]:
-        """The numbers of the rows that match, of both sides; with `keep_all`, a key without a match has one pair, with
-        -1."""
+        """All pairs of matching rows, as row numbers of the left and of the right side. With `keep_all`, a left row
+        without a match has one pair, whose right number is -1."""
         slots = self.slots(keys)
         counts = self.counts[slots]
         repeats = np.maximum(counts, 1) if keep_all else counts

@@ -73,8 +73,7 @@ class Build:
         return rows.take(index, self.others[numbers[index]])
 
     def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
-        """Fast join by one dense integer; with `keep_all`, of the rows without a match too. None if the key is
-        another."""
+        """Fast join by one dense integer key. With `keep_all`, rows without a match are kept. None for other keys."""
         if self._dense is None:
             return None
         left, right = self._dense.pairs(rows.frame(self.on).to_series(), keep_all=keep_all)

@@ -24,7 +24,7 @@ class _AllValues(OfColumn):
 
 @dataclass(frozen=True)
 class Picked:
-    """Three values of each group, and the number of all."""
+    """For each group: the values at two ranks, the largest value, and the number of values."""
 
     low: pl.Series
     high: pl.Series

@@ -114,7 +114,7 @@ def _slices(start: int, end: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 def _whole_groups(meta: Any, start: int, end: int) -> list[int] | None:
-    """The row groups that hold these rows and no others; None if there are none such."""
+    """The row groups that consist of these rows; None if a row group also has other rows."""
     groups: list[int] = []
     first = 0
     for group in range(meta.num_row_groups):
