@@ -100,7 +100,7 @@ class Lowering:
             relation = relation.filter(*(translate(each) for each in conditions))
         if not read:
             return relation.select(**{ONE: pl.lit(1, dtype=pl.Int8)})
-        return relation.select(*(expr.alias(name) for name, expr in read.items()))
+        return Relation(nodes.Convert(relation.node, tuple(_named(name, expr) for name, expr in read.items())))
 
     def _join(self, step: Join, columns: tuple[str, ...]) -> Relation:
         rows = [self.sizes.rows(side) for side in (step.right, step.left)]
@@ -168,5 +168,8 @@ def _cell(table: Relation, column: str, kind: SqlType) -> pl.Expr:
 
 def select(relation: Relation, items: dict[str, pl.Expr]) -> Relation:
     """The named expressions. Plain columns keep their name, so that they are decoded late."""
-    made = [pl.col(name) if expr.meta.eq(pl.col(name)) else expr.alias(name) for name, expr in items.items()]
-    return relation.select(*made)
+    return relation.select(*(_named(name, expr) for name, expr in items.items()))
+
+
+def _named(name: str, expr: pl.Expr) -> pl.Expr:
+    return pl.col(name) if expr.meta.eq(pl.col(name)) else expr.alias(name)
