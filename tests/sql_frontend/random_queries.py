@@ -19,10 +19,11 @@ class Column:
 
 @dataclass
 class Database:
-    """Tables with their columns and rows."""
+    """Tables with their columns and rows. The planner counts each row as `row_weight` rows."""
 
     schema: dict[str, dict[str, str]]
     rows: dict[str, list[list[Any]]]
+    row_weight: int = 1
 
 
 def random_database(choose: random.Random) -> Database:

@@ -46,12 +46,14 @@ Schema = Mapping[str, Mapping[str, str]]
 
 @dataclass
 class Both:
-    """Tables as CSV files and in DuckDB. `part_bytes` is small so that tables have several parts."""
+    """Tables as CSV files and in DuckDB. `part_bytes` is small so that tables have several parts. With `row_weight` the
+    planner takes a table for so many times larger, and joins it as it would join a large one."""
 
     folder: Path
     schema: Schema
     rows: Mapping[str, Sequence[Sequence[Any]]]
     part_bytes: int = 200
+    row_weight: int = 1
     catalogue: Catalogue = field(init=False)
     duckdb: duckdb.DuckDBPyConnection = field(init=False)
 
@@ -62,7 +64,7 @@ class Both:
             tables.append(Table(name, f"{name}.csv", {column: KINDS[kind] for column, kind in columns.items()}))
             self._write(name, columns)
         made = catalogue_of(tables)
-        sized = tuple(replace(each, rows=len(self.rows[each.name])) for each in made.tables)
+        sized = tuple(replace(each, rows=len(self.rows[each.name]) * self.row_weight) for each in made.tables)
         self.catalogue = replace(made, tables=sized)
 
     def _write(self, name: str, columns: Mapping[str, str]) -> None:

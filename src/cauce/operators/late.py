@@ -5,7 +5,7 @@ Filters and semi-joins run first; the columns that they do not read are built fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +27,29 @@ class Source(Protocol):
 
     def filled(self, name: str, rows: Rows | None) -> npt.NDArray[np.bool_] | None:
         """Which rows have a text in a column; None if that is unknown without building it."""
+
+
+class Converted:
+    """A source whose columns are expressions of one column of another source."""
+
+    def __init__(self, source: Source, expressions: Mapping[str, pl.Expr]) -> None:
+        self._source = source
+        self._expressions = dict(expressions)
+        self._root = {name: each.meta.root_names()[0] for name, each in expressions.items()}
+
+    def column(self, name: str, rows: Rows | None) -> pl.Series:
+        if name not in self._expressions:
+            return self._source.column(name, rows)
+        root = self._root[name]
+        return self._source.column(root, rows).alias(root).to_frame().select(self._expressions[name]).to_series()
+
+    def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers:
+        if name not in self._expressions:
+            return self._source.find(name, texts, rows)
+        return texts.numbers(self.column(name, rows))
+
+    def filled(self, name: str, rows: Rows | None) -> npt.NDArray[np.bool_] | None:
+        return None if name in self._expressions else self._source.filled(name, rows)
 
 
 def pick(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -53,8 +76,11 @@ class Late:
         rows: Rows | None = None,
         height: int | None = None,
         first_position: int = 0,
+        pure: bool = False,
     ) -> None:
         self._built = built
+        self._pure = pure
+        """Whether all its columns are those of the source."""
         self._source = source
         self._rows = rows
         self._first_position = first_position
@@ -62,7 +88,7 @@ class Late:
 
     @classmethod
     def of_source(cls, source: Source, rows: Rows | None, height: int, first_position: int) -> Late:
-        return cls(pl.DataFrame(), source=source, rows=rows, height=height, first_position=first_position)
+        return cls(pl.DataFrame(), source=source, rows=rows, height=height, first_position=first_position, pure=True)
 
     def frame(self, columns: Iterable[str]) -> pl.DataFrame:
         """A frame with just these columns, in this order."""
@@ -121,6 +147,22 @@ class Late:
             rows=rows,
             height=len(index),
             first_position=self._first_position,
+            pure=self._pure and added is None,
+        )
+
+    def converted(self, expressions: Mapping[str, pl.Expr], kept: Sequence[str]) -> Late | None:
+        """Other columns, each an expression of one column of the source, computed when they are read, beside the `kept`
+        ones. None if the columns are not those of a source."""
+        if self._source is None or not self._pure:
+            return None
+        names = [name for name in kept if name in self._built.columns]
+        return Late(
+            pick(self._built, names) if names else pl.DataFrame(),
+            source=Converted(self._source, expressions),
+            rows=self._rows,
+            height=self.height,
+            first_position=self._first_position,
+            pure=True,
         )
 
     def filter(self, predicates: Sequence[pl.Expr]) -> Late:

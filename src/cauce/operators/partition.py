@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import polars_hash  # noqa: F401  (adds the hashing namespaces to Polars expressions)
 
 from cauce.operators.exact import one_zero
 
-SEPARATOR = "\x1f"
-NULL = "\x1e"
+HASH_VERSION = 2
+"""Part of every plan's digest: processes with different hashes must not share a job."""
+
+Hashes = npt.NDArray[np.uint64]
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_NULL = np.uint64(0x1E)
+"""The hash of a null among several keys: it must not send the row to the same partition as all others with a null."""
+
+_BLOCK = 1 << 15
+"""Rows that are hashed at once: their hashes stay in the cache."""
+
+_SHORT_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
-def key_text(frame: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
-    """The text that is hashed for a row's key. Different keys with equal texts share a partition, which is harmless."""
-    texts = [_as_text(key, frame.schema[key]) for key in keys]
-    if len(texts) == 1:
-        return texts[0]
-    # A null in one key must not send the row to the same partition as all others with a null.
-    filled = [
-        text.fill_null(NULL) if frame.get_column(key).null_count() else text
-        for key, text in zip(keys, texts, strict=True)
-    ]
-    return pl.concat_str(filled, separator=SEPARATOR)
+def mixed(numbers: Hashes) -> Hashes:
+    """One step of SplitMix64 from each number."""
+    made = np.empty_like(numbers)
+    for start in range(0, len(numbers), _BLOCK):
+        block = numbers[start : start + _BLOCK] + _STEP
+        for shift, factor in zip(_SHIFTS, _FACTORS, strict=False):
+            block ^= block >> shift
+            block *= factor
+        made[start : start + _BLOCK] = block ^ (block >> _SHIFTS[-1])
+    return made
 
 
-def _as_text(key: str, dtype: pl.DataType) -> pl.Expr:
-    column = pl.col(key)
+def _as_text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Different keys with equal texts share a partition, which is harmless."""
     if dtype == pl.String:
         return column
     if dtype.is_float():
@@ -37,15 +51,39 @@ def _as_text(key: str, dtype: pl.DataType) -> pl.Expr:
         return canonical.reinterpret(dtype=pl.Int64).cast(pl.String)
     if isinstance(dtype, pl.Decimal):
         return column.cast(pl.Decimal(38, dtype.scale)).cast(pl.String).str.strip_chars_end("0")
-    if dtype.is_temporal():
-        return column.to_physical().cast(pl.String)
     return column.cast(pl.String)
+
+
+def _of_texts(key: pl.Series) -> pl.Series:
+    text = _as_text(pl.col(key.name), key.dtype)
+    return key.to_frame().select(text.nchash.xxh3_64()).to_series()  # type: ignore[attr-defined]
+
+
+def _of_integers(key: pl.Series) -> Hashes:
+    return mixed(key.cast(pl.Int64).fill_null(0).to_numpy().view(np.uint64))
+
+
+def _hashes(key: pl.Series, null: np.uint64) -> Hashes:
+    """Integers by their value, whatever their type; dates and times by their physical integer; others by their text."""
+    if key.dtype.is_temporal():
+        key = key.to_physical()
+    if key.dtype in _SHORT_INTEGERS:
+        made = _of_integers(key)
+    elif key.dtype.is_integer():
+        short = key.cast(pl.Int64, strict=False)
+        made = np.where(short.is_null(), _of_texts(key).fill_null(0).to_numpy(), _of_integers(short))
+    else:
+        return _of_texts(key).fill_null(int(null)).to_numpy()
+    return np.where(key.is_null(), null, made) if key.null_count() else made
 
 
 def key_hashes(frame: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
     """A hash of 64 bits for each row; 0 if its only key is null."""
-    digest = key_text(frame, keys).nchash.xxh3_64()  # type: ignore[attr-defined]
-    return frame.select(digest.fill_null(0).alias("#hash")).to_series()
+    first, *others = (frame.get_column(key) for key in keys)
+    made = _hashes(first, _NULL if others else np.uint64(0))
+    for key in others:
+        made = mixed(made + _hashes(key, _NULL))
+    return pl.Series("#hash", made)
 
 
 def partition_numbers(frame: pl.DataFrame, keys: Sequence[str], partitions: int, divisor: int = 1) -> pl.Series:

@@ -20,6 +20,17 @@ def select(rows: Late, expressions: Sequence[pl.Expr], keep_position: bool) -> L
     return Late(rows.evaluate([*expressions, *extra]))
 
 
+def convert(rows: Late, expressions: Sequence[pl.Expr], keep_position: bool) -> Late:
+    """As `select`, for cheap expressions of one column each: they are computed when they are read, for the rows that
+    are left then."""
+    kept = [each.meta.output_name() for each in expressions if each.meta.is_column()]
+    computed = {each.meta.output_name(): each for each in expressions if not each.meta.is_column()}
+    if not computed:
+        return rows
+    made = rows.converted(computed, [*kept, POSITION])
+    return select(rows, expressions, keep_position) if made is None else made
+
+
 def explode(rows: Late, column: str, carried: Sequence[str]) -> Late:
     """One row per element of a list column; no row for an empty or null list."""
     lists = rows.frame([column]).to_series()

@@ -5,6 +5,7 @@ Never changes a result. Two stages may be fused only if neither depends on the o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -15,6 +16,71 @@ from cauce.plan.physical import Edge, Stage
 
 def merge_passes(stages: list[Stage]) -> list[Stage]:
     """Merges passes over the same table wherever neither depends on the other's output."""
+    return _merge_independent(_merge_rounds(_one_per_edge(stages)))
+
+
+def _one_per_edge(stages: list[Stage]) -> list[Stage]:
+    """Each pass over a table as one per output, since these may depend on different inputs."""
+    return [
+        part
+        for stage in stages
+        for part in ([replace(stage, sends=(edge,)) for edge in stage.sends] if stage.table else [stage])
+    ]
+
+
+def _merge_rounds(stages: list[Stage]) -> list[Stage]:
+    """Merges passes over a table that are in the same round. In a round, each table is read once, in a fixed order of
+    the tables; a pass that needs the output of a later table, or of its own, is in a later round."""
+    upstream = _sources_above(stages)
+    place = {table: number for number, table in enumerate(_table_order(stages, upstream))}
+    rounds: dict[int, int] = {}
+    for stage in in_order(stages):
+        if stage.table is not None:
+            own = place[stage.table.name]
+            above = [(rounds[id(each)], place[_table(each)] >= own) for each in upstream[id(stage)]]
+            rounds[id(stage)] = max((number + later for number, later in above), default=0)
+    merged: dict[tuple[str, int], list[Stage]] = {}
+    for stage in stages:
+        if stage.table is not None:
+            merged.setdefault((stage.table.name, rounds[id(stage)]), []).append(stage)
+    made = [_union(each) for each in merged.values()]
+    return made + [stage for stage in stages if stage.table is None]
+
+
+def _union(passes: list[Stage]) -> Stage:
+    sends = tuple(edge for each in passes for edge in each.sends)
+    return replace(passes[0], sends=sends, level=max(each.level for each in passes))
+
+
+def _table(stage: Stage) -> str:
+    assert stage.table is not None
+    return stage.table.name
+
+
+def _sources_above(stages: list[Stage]) -> dict[int, list[Stage]]:
+    """The passes over tables that each stage depends on, directly or not."""
+    sender = {edge.number: stage for stage in stages for edge in stage.sends}
+    found: dict[int, dict[int, Stage]] = {}
+    for stage in in_order(stages):
+        above: dict[int, Stage] = {}
+        for before in (sender[number] for number in stage.receives):
+            above |= found[id(before)]
+            if before.table is not None:
+                above[id(before)] = before
+        found[id(stage)] = above
+    return {key: list(above.values()) for key, above in found.items()}
+
+
+def _table_order(stages: list[Stage], upstream: dict[int, list[Stage]]) -> list[str]:
+    """The tables, each after most of those that it depends on."""
+    passes = [stage for stage in stages if stage.table is not None]
+    tables = list(dict.fromkeys(map(_table, passes)))
+    counts = Counter((_table(above), _table(stage)) for stage in passes for above in upstream[id(stage)])
+    fed_by = {t: sum(counts[other, t] > counts[t, other] for other in tables) for t in tables}
+    return sorted(tables, key=lambda table: fed_by[table])
+
+
+def _merge_independent(stages: list[Stage]) -> list[Stage]:
     merged = list(stages)
     # Stages are visited in order: each merge may rule out later ones.
     for table in dict.fromkeys(stage.table.name for stage in stages if stage.table):
@@ -25,7 +91,7 @@ def merge_passes(stages: list[Stage]) -> list[Stage]:
             if host is None:
                 kept.append(stage)
                 continue
-            union = replace(host, sends=host.sends + stage.sends)
+            union = _union([host, stage])
             kept[kept.index(host)] = union
             merged = [union if each is host else each for each in merged if each is not stage]
     return merged

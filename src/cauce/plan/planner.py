@@ -18,6 +18,7 @@ import polars as pl
 from cauce import __version__
 from cauce.errors import PlanError, did_you_mean
 from cauce.operators.order import POSITION
+from cauce.operators.partition import HASH_VERSION
 from cauce.plan import nodes
 from cauce.plan.fuse import fuse_folds, in_order, merge_passes
 from cauce.plan.nodes import PlacedNode, Placement, Spread
@@ -158,7 +159,7 @@ def _with_rejects(stages: list[Stage]) -> list[Stage]:
 
 def _digest(plan: Plan, salt: str) -> str:
     # Another version of Polars may compute other frame digests, so its workers must not share a job.
-    lines = [__version__, pl.__version__, salt, str(plan.partitions)]
+    lines = [__version__, pl.__version__, str(HASH_VERSION), salt, str(plan.partitions)]
     for table in plan.tables:
         lines.append(table.reading)
     for stage in plan.stages:

@@ -80,7 +80,7 @@ def _lowered(script: Script, statement: Statement, catalogue: Catalogue, paramet
         line, column = line_and_column(script.text, at)
         return f"{statement.name}, line {line}, column {column}"
 
-    relation = Lowering(catalogue, where, planner).relation(step)
+    relation = Lowering(catalogue, where, planner.sizes).relation(step)
     types = {each.name: each.type for each in bound.outputs}
     return Answer(statement.name, _shown(relation, bound), {each.name: _output(each) for each in bound.outputs}, types)
 

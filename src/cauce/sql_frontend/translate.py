@@ -68,12 +68,12 @@ class Translator:
         for condition, value in case.branches:
             tested = self(condition, rest)
             holds = tested.fill_null(False)
-            taken = rest & holds if _may_fail(value) else rest
+            taken = rest & holds if may_fail(value) else rest
             then = self(value, taken)
             chain = pl.when(holds).then(then) if chain is None else chain.when(holds).then(then)
             rest = rest & ~holds
         assert chain is not None
-        made: pl.Expr = chain.otherwise(self(case.default, rest if _may_fail(case.default) else guard))
+        made: pl.Expr = chain.otherwise(self(case.default, rest if may_fail(case.default) else guard))
         return made
 
     def _choice(self, case: Case, guard: pl.Expr) -> pl.Expr:
@@ -105,7 +105,7 @@ class Choose(Kernel):
         return pl.Series(given, dtype=self.kind.dtype)[chosen]
 
 
-def _may_fail(expr: Expr) -> bool:
+def may_fail(expr: Expr) -> bool:
     return any(isinstance(each, Cast) or (isinstance(each, Call) and each.function.checks) for each in walk(expr))
 
 

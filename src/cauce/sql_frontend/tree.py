@@ -267,6 +267,16 @@ class Filter(_SameColumns):
 
 
 @dataclass(frozen=True)
+class KeyFilter(_SameColumns):
+    """Rows of a table whose `column` is among the `keys`, which have one column. A join above drops the others anyway:
+    the filter only drops them earlier."""
+
+    child: Step
+    column: str
+    keys: Step
+
+
+@dataclass(frozen=True)
 class Project(Step):
     child: Step
     items: tuple[tuple[str, Expr], ...]

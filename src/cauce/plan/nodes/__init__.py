@@ -13,7 +13,7 @@ from cauce.plan.nodes.group_by import Final, GroupBy, Partial
 from cauce.plan.nodes.inputs import Receive, Scan, Values
 from cauce.plan.nodes.join import Join, Strategy
 from cauce.plan.nodes.limit import Limit
-from cauce.plan.nodes.project import Pick, Select, WithColumns
+from cauce.plan.nodes.project import Convert, Pick, Select, WithColumns
 from cauce.plan.nodes.scalars import Scalars
 from cauce.plan.nodes.sort import Sort
 from cauce.plan.nodes.top_k import TopK
@@ -21,6 +21,7 @@ from cauce.plan.nodes.window import Window
 
 __all__ = [
     "Concat",
+    "Convert",
     "Distinct",
     "Evaluation",
     "Explode",

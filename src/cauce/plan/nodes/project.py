@@ -7,7 +7,7 @@ from functools import cached_property
 
 from cauce.operators.late import Late
 from cauce.operators.order import POSITION
-from cauce.operators.project import select
+from cauce.operators.project import convert, select
 from cauce.plan.nodes.base import Chosen, Exprs, Narrow, Node, Unary, Wanted
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Planner
 from cauce.plan.schema import Schema, expression_types, roots
@@ -94,6 +94,15 @@ class Select(_Expressions):
 
     def describe(self) -> str:
         return f"select {', '.join(_output_names(self.expressions))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Convert(Select):
+    """The columns of a table under other names or as other types: each expression is cheap, cannot fail and reads one
+    column. They are computed when a later step reads them, for the rows that are left then."""
+
+    def apply(self, evaluation: Evaluation, rows: Late) -> Late:
+        return convert(rows, self.expressions, self.keep_position)
 
 
 @dataclass(frozen=True, eq=False)

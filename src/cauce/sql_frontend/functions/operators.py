@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, time
 
 import polars as pl
 
@@ -115,7 +116,20 @@ def compare(name: str, left: Expr, right: Expr, at: int) -> Expr:
     (left, right), kind = unified([left, right], at, f"the comparison {name}")
     if kind == INTERVAL:
         raise StatementError("comparisons of INTERVAL are not supported; compare times instead", at)
+    if kind == TIMESTAMP:
+        left, right = _as_dates(left, right)
     return folded(Call(BOOLEAN, COMPARISONS[name], (left, right), at=at))
+
+
+def _as_dates(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """A date and midnight of a day are compared as dates, which need not be converted."""
+    if isinstance(left, Constant) and isinstance(right, Cast):
+        right, left = _as_dates(right, left)
+    elif isinstance(left, Cast) and left.operand.type == DATE and isinstance(right, Constant):
+        value = right.value
+        if isinstance(value, datetime) and value.time() == time.min:
+            return left.operand, Constant(DATE, value.date(), at=right.at)
+    return left, right
 
 
 # Logic.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -11,14 +11,12 @@ from cauce.plan.nodes import Strategy
 from cauce.plan.relation import Relation
 from cauce.sql_frontend.functions import operators as ops
 from cauce.sql_frontend.functions.table import Arguments, Function
+from cauce.sql_frontend.planning.sizes import BROADCAST_ROWS
 from cauce.sql_frontend.tree import Call, Column, Expr, Join, columns_of
 from cauce.sql_frontend.types import BOOLEAN
 
 ONE = "one:"
 """A column of rows that are only counted."""
-
-BROADCAST_ROWS = 200_000
-"""A side that is expected to have fewer rows is sent to every task."""
 
 Translate = Callable[[Expr], pl.Expr]
 
@@ -39,15 +37,17 @@ class _Keys:
     rest: tuple[Expr, ...]
 
 
-def lower_join(step: Join, sides: JoinSides, translate: Translate) -> Relation:
+def lower_join(step: Join, sides: JoinSides, translate: Translate, columns: tuple[str, ...]) -> Relation:
+    """The given columns of a join."""
     if step.how == "right":
         swapped = Join(step.right, step.left, "left", step.conditions)
-        return _lower(swapped, JoinSides(sides.right, sides.left, sides.left_rows, sides.right_rows), translate, step)
-    return _lower(step, sides, translate, step)
+        return _lower(
+            swapped, JoinSides(sides.right, sides.left, sides.left_rows, sides.right_rows), translate, columns
+        )
+    return _lower(step, sides, translate, columns)
 
 
-def _lower(step: Join, sides: JoinSides, translate: Translate, whole: Join) -> Relation:
-    columns = tuple(whole.columns)
+def _lower(step: Join, sides: JoinSides, translate: Translate, columns: tuple[str, ...]) -> Relation:
     if ONE in sides.left.columns and ONE in sides.right.columns:
         sides = replace(sides, right=sides.right.select(**{f"{ONE}right": pl.col(ONE)}))
     if not step.conditions and step.how in ("inner", "left") and sides.right.node.is_one_row:
@@ -65,15 +65,29 @@ def _lower(step: Join, sides: JoinSides, translate: Translate, whole: Join) -> R
     joined = left.join(right, on=on, how=step.how, strategy=strategy, where=() if later else rest)
     if later and rest:
         joined = joined.filter(*rest)
-    return _chosen(joined, columns)
+    return _chosen(joined, columns, _equal_keys(keys, on) if later else {})
+
+
+def _equal_keys(keys: _Keys, on: list[str]) -> dict[str, str]:
+    """Columns of the right side that need not be sent, because a key of the left side has the same value."""
+    read = {name for each in keys.rest for name in columns_of(each)}
+    return {
+        b.name: name
+        for name, (a, b) in zip(on, keys.pairs, strict=False)
+        if isinstance(b, Column) and a.type == b.type and b.name not in read
+    }
 
 
 def _is_small(step: Join, sides: JoinSides) -> bool:
     return step.how != "full" and sides.right_rows < BROADCAST_ROWS
 
 
-def _chosen(relation: Relation, columns: tuple[str, ...]) -> Relation:
-    return relation.select(*columns) if columns else relation.select(**{ONE: pl.lit(1, dtype=pl.Int8)})
+def _chosen(relation: Relation, columns: tuple[str, ...], equal: Mapping[str, str] | None = None) -> Relation:
+    """These columns, some of which are `equal` to others."""
+    if not columns:
+        return relation.select(**{ONE: pl.lit(1, dtype=pl.Int8)})
+    same = equal or {}
+    return relation.select(*(pl.col(same[name]).alias(name) if name in same else name for name in columns))
 
 
 def _keys_of(step: Join) -> _Keys:

@@ -14,7 +14,7 @@ from cauce.sql_frontend.lowering.joins import ONE, JoinSides, lower_join
 from cauce.sql_frontend.lowering.sets import lower_set_operation
 from cauce.sql_frontend.lowering.sorting import sort_keys
 from cauce.sql_frontend.lowering.windows import lower_window
-from cauce.sql_frontend.planning.joins import JoinPlanner
+from cauce.sql_frontend.planning.sizes import Sizes
 from cauce.sql_frontend.translate import Translator, Where
 from cauce.sql_frontend.tree import (
     Aggregate,
@@ -23,6 +23,7 @@ from cauce.sql_frontend.tree import (
     Expr,
     Filter,
     Join,
+    KeyFilter,
     Limit,
     Project,
     Scan,
@@ -39,7 +40,7 @@ from cauce.sql_frontend.types import TINYINT, SqlType
 class Lowering:
     catalogue: Catalogue
     where: Where
-    sizes: JoinPlanner
+    sizes: Sizes
     _done: dict[int, tuple[Step, Relation]] = field(default_factory=dict)
 
     def relation(self, step: Step) -> Relation:
@@ -54,16 +55,18 @@ class Lowering:
         match step:
             case Scan():
                 return self._scan(step, ())
-            case Filter(child=Scan() as scan):
-                return self._scan(scan, step.conditions)
+            case Filter(child=Scan() | KeyFilter() as rows):
+                return self._scan(rows, step.conditions)
+            case KeyFilter():
+                return self._scan(step, ())
             case Filter():
                 return self.relation(step.child).filter(*map(self.expression, step.conditions))
+            case Project(child=Join() as join) if _keeps_names(step):
+                return self._join(join, tuple(step.columns))
             case Project():
                 return self._project(step)
             case Join():
-                rows = [self.sizes.rows(side) for side in (step.right, step.left)]
-                sides = JoinSides(self.relation(step.left), self.relation(step.right), *rows)
-                return lower_join(step, sides, self.expression)
+                return self._join(step, tuple(step.columns))
             case Aggregate():
                 return lower_aggregate(step, self.relation(step.child), self.expression)
             case Distinct():
@@ -80,18 +83,29 @@ class Lowering:
                 return self._window(step)
         raise TypeError(f"{type(step).__name__} is not a step")
 
-    def _scan(self, step: Scan, conditions: tuple[Expr, ...]) -> Relation:
-        """Conditions run on the table's own columns: only then are the other columns decoded for fewer rows."""
-        table = self.catalogue.find(step.table)
+    def _scan(self, step: Scan | KeyFilter, conditions: tuple[Expr, ...]) -> Relation:
+        """Filters run on the table's own columns: only then are the other columns decoded for fewer rows."""
+        scan, filters = _scan_of(step)
+        table = self.catalogue.find(scan.table)
         assert table is not None
-        read = {unique: _cell(table.table, column, kind) for column, unique, kind in step.names}
+        read = {unique: _cell(table.table, column, kind) for column, unique, kind in scan.names}
         relation: Relation = table.table
+        for each in filters:
+            column = next(name for name, unique, _ in scan.names if unique == each.column)
+            (key,) = each.keys.columns
+            keys = self.relation(each.keys).select(pl.col(key).alias(column))
+            relation = relation.join(keys, on=[column], how="semi", strategy="broadcast")
         if conditions:
             translate = Translator(self.where, read)
             relation = relation.filter(*(translate(each) for each in conditions))
         if not read:
             return relation.select(**{ONE: pl.lit(1, dtype=pl.Int8)})
-        return relation.select(*(expr.alias(name) for name, expr in read.items()))
+        return Relation(nodes.Convert(relation.node, tuple(_named(name, expr) for name, expr in read.items())))
+
+    def _join(self, step: Join, columns: tuple[str, ...]) -> Relation:
+        rows = [self.sizes.rows(side) for side in (step.right, step.left)]
+        sides = JoinSides(self.relation(step.left), self.relation(step.right), *rows)
+        return lower_join(step, sides, self.expression, columns)
 
     def _project(self, step: Project) -> Relation:
         child = self.relation(step.child)
@@ -125,6 +139,21 @@ class Lowering:
         return lower_window(step, self.relation(step.child), self.expression)
 
 
+def _scan_of(step: Step) -> tuple[Scan, list[KeyFilter]]:
+    """The scan below filters by keys, and these."""
+    filters: list[KeyFilter] = []
+    while isinstance(step, KeyFilter):
+        filters.append(step)
+        step = step.child
+    assert isinstance(step, Scan)
+    return step, filters
+
+
+def _keeps_names(step: Project) -> bool:
+    """Whether it only drops columns."""
+    return bool(step.items) and all(isinstance(expr, Column) and expr.name == name for name, expr in step.items)
+
+
 def _cell(table: Relation, column: str, kind: SqlType) -> pl.Expr:
     """A column of a table as its SQL type."""
     found = table.node.schema[column]
@@ -139,5 +168,8 @@ def _cell(table: Relation, column: str, kind: SqlType) -> pl.Expr:
 
 def select(relation: Relation, items: dict[str, pl.Expr]) -> Relation:
     """The named expressions. Plain columns keep their name, so that they are decoded late."""
-    made = [pl.col(name) if expr.meta.eq(pl.col(name)) else expr.alias(name) for name, expr in items.items()]
-    return relation.select(*made)
+    return relation.select(*(_named(name, expr) for name, expr in items.items()))
+
+
+def _named(name: str, expr: pl.Expr) -> pl.Expr:
+    return pl.col(name) if expr.meta.eq(pl.col(name)) else expr.alias(name)

@@ -1,7 +1,8 @@
 """Moves conditions towards the tables and orders inner joins.
 
-The rows of the largest input flow through; the others are joined to it one after the other: connected ones first, those
-that multiply rows last. The order depends on the text and on the sizes in the catalogue only.
+The rows of the largest input flow through; the others are joined to it one after the other: connected ones first, then
+those that drop most rows, those that multiply rows last. The order depends on the text and on the sizes in the
+catalogue only.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from cauce.sql_frontend.catalogue import Catalogue
 from cauce.sql_frontend.functions import operators as ops
 from cauce.sql_frontend.planning.key_sizes import KeySizes
+from cauce.sql_frontend.planning.semi_joins import SemiJoins
+from cauce.sql_frontend.planning.sizes import BROADCAST_ROWS, Sizes
 from cauce.sql_frontend.planning.steps import equality, with_inputs
-from cauce.sql_frontend.translate import refolded
+from cauce.sql_frontend.translate import may_fail, refolded
 from cauce.sql_frontend.tree import (
     Aggregate,
     Call,
@@ -22,27 +25,23 @@ from cauce.sql_frontend.tree import (
     Expr,
     Filter,
     Join,
-    Limit,
     Project,
-    Scan,
     SetOperation,
     Step,
-    Unnest,
-    Values,
-    Window,
     columns_of,
     substitute,
 )
 from cauce.sql_frontend.types import BOOLEAN
-
-UNKNOWN_ROWS = 1_000_000
-_FILTERED = 0.2
 
 
 @dataclass
 class JoinPlanner:
     catalogue: Catalogue
     _done: dict[int, tuple[Step, Step]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sizes = Sizes(self.catalogue)
+        self._semi_joins = SemiJoins(self.sizes)
 
     def step(self, step: Step) -> Step:
         """The step with its conditions and joins placed. A shared step stays shared."""
@@ -72,7 +71,14 @@ class JoinPlanner:
             else:
                 rest.append(condition)
         sides = [self._filtered(side, found) for side, found in ((step.left, left), (step.right, right))]
-        return Join(sides[0], sides[1], step.how, tuple(rest))
+        return self._with_semi_joins(Join(sides[0], sides[1], step.how, tuple(rest)))
+
+    def _with_semi_joins(self, step: Join) -> Join:
+        if step.how in ("left", "semi", "anti"):
+            step = replace(step, right=self._semi_joins.of_right(step.left, step.right, step.conditions))
+        if step.how == "semi":
+            step = replace(step, left=self._semi_joins.of_left(step.left, step.right, step.conditions))
+        return step
 
     def _filtered(self, step: Step, conditions: Sequence[Expr]) -> Step:
         return self.step(Filter(step, tuple(conditions))) if conditions else self.step(step)
@@ -98,22 +104,33 @@ class JoinPlanner:
             reads = columns_of(condition)
             home = next((i for i, known in enumerate(names) if reads and reads <= known), None)
             (rest if home is None else own[home]).append(condition)
+        for found, known in zip(own, names, strict=True):
+            found += [each for condition in rest if (each := implied(condition, known)) is not None]
         placed = [self._pushed(leaf, found) for leaf, found in zip(leaves, own, strict=True)]
         if len(placed) == 1:
             return Filter(placed[0], tuple(rest)) if rest else placed[0]
-        made = self._ordered(placed, rest)
+        made = self._ordered(self._semi_joins.between(placed, rest), rest)
         return _in_order(made, columns)
 
     def _ordered(self, leaves: list[Step], conditions: list[Expr]) -> Step:
-        sizes = [self.rows(leaf) for leaf in leaves]
+        sizes = [self.sizes.rows(leaf) for leaf in leaves]
         first = max(range(len(leaves)), key=lambda i: (sizes[i], -i))
         waiting = [i for i in range(len(leaves)) if i != first]
         made, open_conditions = leaves[first], list(conditions)
-        keys = KeySizes.of(leaves, [self._rows_before_filters(leaf) for leaf in leaves], conditions)
+        keys = KeySizes.of(leaves, [self.sizes.before_filters(leaf) for leaf in leaves], conditions)
         while waiting:
             known = set(made.columns)
             connected = [i for i in waiting if _connects(known, leaves[i], open_conditions)]
-            chosen = min(connected or waiting, key=lambda i: (keys.multiplies(known, leaves[i], sizes[i]), sizes[i], i))
+            chosen = min(
+                connected or waiting,
+                key=lambda i: (
+                    keys.multiplies(known, leaves[i], sizes[i]),
+                    sizes[i] >= BROADCAST_ROWS,
+                    self.sizes.fraction(leaves[i]),
+                    sizes[i],
+                    i,
+                ),
+            )
             waiting.remove(chosen)
             made, open_conditions = self._join_next(made, leaves[chosen], open_conditions)
         return Filter(made, tuple(open_conditions)) if open_conditions else made
@@ -172,38 +189,6 @@ class JoinPlanner:
         made = self._outer_join(moved)
         return Filter(made, above) if above else made
 
-    # Sizes.
-
-    def _rows_before_filters(self, step: Step) -> int:
-        while isinstance(step, Filter | Project):
-            step = step.child
-        return self.rows(step)
-
-    def rows(self, step: Step) -> int:
-        """An estimate of the number of rows."""
-        match step:
-            case Scan():
-                table = self.catalogue.find(step.table)
-                return table.rows if table is not None and table.rows else UNKNOWN_ROWS
-            case Values():
-                return len(step.rows)
-            case Filter():
-                return max(1, int(self.rows(step.child) * _FILTERED))
-            case Aggregate():
-                return max(1, self.rows(step.child) // 4) if step.keys else 1
-            case Limit():
-                below = self.rows(step.child)
-                return below if step.limit is None or step.per else min(step.limit, below)
-            case Join(how="semi" | "anti"):
-                return max(1, self.rows(step.left) // 2)
-            case Join():
-                return max(self.rows(step.left), self.rows(step.right))
-            case SetOperation():
-                return self.rows(step.left) + self.rows(step.right)
-            case Project() | Distinct() | Window() | Unnest():
-                return self.rows(step.child)
-        return UNKNOWN_ROWS
-
 
 def _connects(known: set[str], leaf: Step, conditions: list[Expr]) -> bool:
     own = set(leaf.columns)
@@ -240,6 +225,19 @@ def factored(condition: Expr) -> list[Expr]:
         return shared
     remaining = Call(BOOLEAN, ops.OR, tuple(ops.conjunction(rest) for rest in rests), at=condition.at)
     return [*shared, remaining]
+
+
+def implied(condition: Expr, columns: set[str]) -> Expr | None:
+    """A condition on these columns alone that every row satisfies for which an OR is true; None if there is none."""
+    if not (isinstance(condition, Call) and condition.function is ops.OR):
+        return None
+    branches = [
+        [each for each in factored(branch) if columns_of(each) and columns_of(each) <= columns and not may_fail(each)]
+        for branch in _alternatives(condition)
+    ]
+    if not all(branches):
+        return None
+    return Call(BOOLEAN, ops.OR, tuple(map(ops.conjunction, branches)), at=condition.at)
 
 
 def _alternatives(condition: Call) -> list[Expr]:

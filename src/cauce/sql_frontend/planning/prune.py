@@ -13,6 +13,7 @@ from cauce.sql_frontend.tree import (
     Expr,
     Filter,
     Join,
+    KeyFilter,
     Limit,
     Project,
     Scan,
@@ -52,6 +53,8 @@ class _Pruning:
                 return []
             case Filter():
                 return [(step.child, wanted | _columns(step.conditions))]
+            case KeyFilter():
+                return [(step.child, wanted | {step.column}), (step.keys, set(step.keys.columns))]
             case Project():
                 return [(step.child, _columns(expr for name, expr in step.items if name in wanted))]
             case Join():
@@ -101,12 +104,15 @@ class _Pruning:
                 calls = tuple(each for each in made.calls if each[0] in wanted)
                 return replace(made, calls=calls) if calls else made.child
             case SetOperation() if made.kind == "union" and made.all:
+                # The sides of a union must have the same columns.
                 return replace(made, left=_only(made.left, wanted), right=_only(made.right, wanted))
+            case Filter() | Join() if wanted:
+                # Columns that only its conditions read need not move any further.
+                return _only(made, wanted)
         return made
 
 
 def _only(step: Step, names: set[str]) -> Step:
-    """The sides of a union must have the same columns."""
     columns = step.columns
     if set(columns) <= names:
         return step

@@ -17,6 +17,8 @@ def with_inputs(step: Step, inputs: Sequence[Step]) -> Step:
         return step
     if isinstance(step, tree.Join | tree.SetOperation):
         return replace(step, left=inputs[0], right=inputs[1])
+    if isinstance(step, tree.KeyFilter):
+        return replace(step, child=inputs[0], keys=inputs[1])
     return replace(step, child=inputs[0])  # type: ignore[call-arg]
 
 

@@ -1,0 +1,138 @@
+"""Semi-join filters: which tables are scanned with the keys of others, and that no answer changes by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.tpch import queries, tables
+from cauce.plan.nodes import Join, Node, Receive, Scan
+from cauce.plan.physical import Plan, walk
+from cauce.sql_frontend.catalogue import Catalogue, catalogue_of
+from cauce.sql_frontend.dataset import sql_dataset
+from tests.sql_frontend.runs import Both
+from tests.sql_frontend.test_join_order import ROWS
+
+QUERIES = queries()
+
+
+def planned(text: str) -> Plan:
+    made = catalogue_of(tables())
+    catalogue = Catalogue(tuple(replace(each, rows=ROWS[each.name]) for each in made.tables))
+    return sql_dataset(text, catalogue).plan()
+
+
+def filters(plan: Plan) -> set[tuple[str, str, str]]:
+    """Filtered table, its column, and the first table that the keys come from."""
+    return {
+        (scan.table.name, node.on[0], _source(plan, node.right))
+        for stage in plan.stages
+        for root in stage.roots
+        for node in walk(root)
+        if isinstance(node, Join) and node.how == "semi" and isinstance(scan := node.left, Scan)
+    } | {
+        (scan.table.name, node.on[0], _source(plan, node.right))
+        for stage in plan.stages
+        for root in stage.roots
+        for node in walk(root)
+        if isinstance(node, Join) and node.how == "semi" and isinstance(node.left, Join)
+        for scan in _scans_of_filters(node.left)
+    }
+
+
+def _scans_of_filters(node: Node) -> Iterator[Scan]:
+    while isinstance(node, Join) and node.how == "semi":
+        node = node.left
+    if isinstance(node, Scan):
+        yield node
+
+
+def _source(plan: Plan, node: Node) -> str:
+    """The table or the fold that a broadcast comes from."""
+    assert isinstance(node, Receive)
+    sender = next(stage for stage in plan.stages if node.edge in {edge.number for edge in stage.sends})
+    return sender.table.name if sender.table is not None else sender.name
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("q02", ("partsupp", "ps_partkey", "part")),
+        ("q03", ("orders", "o_custkey", "customer")),
+        ("q04", ("lineitem", "l_orderkey", "orders")),
+        ("q05", ("orders", "o_custkey", "customer")),
+        ("q05", ("customer", "c_nationkey", "nation")),
+        ("q05", ("nation", "n_regionkey", "region")),
+        ("q07", ("customer", "c_nationkey", "nation")),
+        ("q09", ("partsupp", "ps_partkey", "part")),
+        ("q17", ("lineitem", "l_partkey", "part")),
+        ("q18", ("lineitem", "l_orderkey", "group by l_orderkey~2")),
+        ("q18", ("orders", "o_orderkey", "group by l_orderkey~2")),
+        ("q20", ("lineitem", "l_partkey", "part")),
+        ("q21", ("lineitem", "l_orderkey", "lineitem")),
+    ],
+)
+def test_large_side_is_scanned_with_the_keys_of_the_small_one(query: str, expected: tuple[str, str, str]) -> None:
+    assert expected in filters(planned(QUERIES[query]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM lineitem JOIN orders ON l_orderkey = o_orderkey",
+        "SELECT count(*) FROM orders WHERE o_orderkey NOT IN (SELECT c_custkey FROM customer WHERE c_name = 'x')",
+        "SELECT count(*) FROM (SELECT * FROM customer WHERE c_name = 'x') FULL JOIN orders ON c_custkey = o_custkey",
+        "SELECT count(*) FROM orders LEFT JOIN (SELECT * FROM customer WHERE c_name = 'x') ON c_custkey = o_custkey",
+        "SELECT count(*) FROM lineitem, orders WHERE l_quantity = o_totalprice AND o_orderstatus = 'F'",
+    ],
+    ids=["no condition", "not in", "full join", "left side of a left join", "decimals"],
+)
+def test_no_filter_where_other_rows_matter_or_all_match(text: str) -> None:
+    assert not {each for each in filters(planned(text)) if each[0] in ("orders", "lineitem")}
+
+
+def test_keys_of_a_smaller_table_do_not_make_a_table_be_read_again() -> None:
+    plan = planned(QUERIES["q03"])
+    scanned = [stage.table.name for stage in plan.stages if stage.table is not None]
+    assert sorted(scanned) == ["customer", "lineitem", "orders"]
+
+
+def test_condition_on_several_tables_filters_each_of_them() -> None:
+    """(n1 is FRANCE and n2 is GERMANY) or the other way round: both are one of the two."""
+    text = planned(QUERIES["q07"])
+    sent = [edge.node.pipeline for stage in text.stages if stage.name == "scan nation" for edge in stage.sends]
+    assert sent
+    assert all("FRANCE" in each and "GERMANY" in each for each in sent)
+
+
+SCHEMA = {
+    "dim": {"k": "BIGINT", "name": "VARCHAR"},
+    "mid": {"m": "BIGINT", "k": "BIGINT"},
+    "fact": {"m": "BIGINT", "v": "BIGINT"},
+}
+DATA = {
+    "dim": [[1, "a"], [2, "b"], [None, "a"]],
+    "mid": [[m, m % 3 or None] for m in range(8)] + [[None, 1], [3, 1], [3, 2]],
+    "fact": [[m % 9 if m % 5 else None, m] for m in range(40)],
+}
+STATEMENTS = [
+    "SELECT count(*), sum(v) FROM fact JOIN mid ON fact.m = mid.m JOIN dim ON mid.k = dim.k WHERE name = 'a'",
+    "SELECT mid.m, (SELECT sum(v) FROM fact WHERE fact.m = mid.m) FROM mid WHERE k = 1",
+    "SELECT m FROM mid WHERE k = 1 AND EXISTS (SELECT * FROM fact WHERE fact.m = mid.m)",
+    "SELECT m FROM mid WHERE k = 1 AND NOT EXISTS (SELECT * FROM fact WHERE fact.m = mid.m AND v > 20)",
+    "SELECT m FROM mid WHERE k = 2 AND m NOT IN (SELECT m FROM fact WHERE v > 20)",
+    "SELECT v FROM fact WHERE m IN (SELECT m FROM fact GROUP BY m HAVING sum(v) > 90)",
+    "SELECT mid.m, v FROM mid LEFT JOIN fact ON mid.m = fact.m WHERE k = 1",
+    "SELECT mid.m, v FROM (SELECT * FROM mid WHERE k = 1) AS mid FULL JOIN fact ON mid.m = fact.m",
+    "SELECT dim.k, v FROM dim, mid, fact WHERE dim.k = mid.k AND mid.m = fact.m AND "
+    "((name = 'a' AND v < 9) OR (name = 'b' AND v > 30))",
+]
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_answers_equal_duckdb(tmp_path: Path, text: str) -> None:
+    both = Both(tmp_path, SCHEMA, DATA, row_weight=100_000)
+    both.check(text)
