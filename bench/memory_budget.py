@@ -1,8 +1,8 @@
 """Runs with a memory budget in a control group: `python -m bench.memory_budget --memory 1GB --limit 1.3GB`.
 
 For each scenario: the answer without a limit and with one must have the same bytes, and the kernel must kill no
-process. Prints peak memory and time of both, and of DuckDB with the same memory and threads in the same group. Needs
-root.
+process. Prints time, processor time and peak memory of both, and of DuckDB with the same memory and threads in the same
+group, and the ratios to them. Needs root.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -153,6 +154,8 @@ class Group:
 @dataclass(frozen=True)
 class Outcome:
     seconds: float
+    cpu_s: float
+    """Processor time of all its processes."""
     peak_bytes: int
     kills: int
     digest: str
@@ -160,13 +163,16 @@ class Outcome:
     def __str__(self) -> str:
         peak = f"peak {self.peak_bytes / 1e6:,.0f} MB"
         ending = f"answer {self.digest[:12]}" if self.digest else "FAILED"
-        return f"{self.seconds:7.1f} s  {peak:>14}  {self.kills} kills  {ending}"
+        return f"{self.seconds:7.1f} s  {self.cpu_s:7.1f} s CPU  {peak:>14}  {self.kills} kills  {ending}"
+
+    def ratio(self, other: Outcome) -> str:
+        return f"{self.seconds / other.seconds:.1f} x time, {self.cpu_s / other.cpu_s:.1f} x CPU"
 
 
 def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
     """Runs a command in a new group, and digests the answer file that it writes."""
     group = Group(f"cauce-bench-{os.getpid()}", limit_bytes)
-    started, peak = time.monotonic(), 0
+    started, cpu_before, peak = time.monotonic(), _children_cpu(), 0
     try:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(command, preexec_fn=group.enter, stdout=output, stderr=output)
@@ -178,9 +184,14 @@ def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
         if process.returncode:
             sys.stdout.write(f"{text[-500:]}\n")
         digest = _digest(out) if process.returncode == 0 else ""
-        return Outcome(time.monotonic() - started, peak, group.kills(), digest)
+        return Outcome(time.monotonic() - started, _children_cpu() - cpu_before, peak, group.kills(), digest)
     finally:
         group.remove()
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _digest(out: Path) -> str:
@@ -238,6 +249,8 @@ def compare(scenario: Scenario, arguments: argparse.Namespace, folder: Path) -> 
     )
     for name, outcome in (("no limit", free), (arguments.memory, bound), ("DuckDB", peer)):
         sys.stdout.write(f"  {name:<10}{outcome}\n")
+    sys.stdout.write(f"  to no limit: {bound.ratio(free)}")
+    sys.stdout.write(f"; to DuckDB: {bound.ratio(peer)}\n" if peer.digest else "\n")
     sys.stdout.flush()
     return bool(free.digest) and free.digest == bound.digest and not bound.kills
 

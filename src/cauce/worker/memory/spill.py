@@ -11,6 +11,7 @@ import os
 import shutil
 import struct
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -71,6 +72,8 @@ class FileSpill:
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
+        self._removal = weakref.finalize(self, _remove, self._folder, parent)
+        """Also if the task is dropped."""
 
     def append(self, name: str, data: bytes) -> int:
         try:
@@ -111,9 +114,13 @@ class FileSpill:
         (self._folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with suppress(OSError):
-            os.rmdir(self._parent)
+        self._removal()
+
+
+def _remove(folder: Path, parent: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        os.rmdir(parent)
 
 
 def spill_folder(scratch: Path | None, job: str) -> Path:
