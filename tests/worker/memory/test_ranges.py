@@ -117,9 +117,11 @@ def test_groups_of_one_key_are_streamed_by_value() -> None:
 
 
 def test_number_of_ranges_follows_the_size() -> None:
-    assert range_count(1, 100) == 2
-    assert range_count(1_000, 100) == 16
-    assert range_count(1 << 50, 100) == 64
+    assert range_count(100, 1) == 2
+    assert range_count(100, 500) == 8
+    assert range_count(100, 1 << 50) == range_count(100) == 8
+    assert range_count(1 << 20, 1 << 25) == 32
+    assert range_count(1 << 24, 1 << 50) == range_count(1 << 24) == 64
 
 
 @pytest.mark.parametrize("fold_bytes", [1, 2_000, 4_000, 1 << 20])

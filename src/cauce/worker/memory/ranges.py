@@ -21,9 +21,9 @@ from cauce.worker.edge_input import Collected, Name
 NamedFrame = tuple[Name, pl.DataFrame]
 
 HASHES = 1 << 64
-FIRST_RANGES = 64
-"""Into how many ranges an input is split while it arrives and its size is not known yet."""
-MOST_RANGES = 64
+_FEWEST_RANGES, _MOST_RANGES = 8, 64
+_PIECE_BYTES = 1 << 14
+"""A chunk of rows is divided into pieces of about this size at least: smaller ones cost more than they save."""
 _HOT_SHARE = 0.75
 """A hash is hot if more than this share of the rows have it."""
 
@@ -147,10 +147,13 @@ def _combined_edge(parts: Sequence[EdgeRange]) -> EdgeRange:
     )
 
 
-def range_count(weight: int, fold_bytes: int) -> int:
-    """Into how many ranges an input of a known size is split: a power of two."""
+def range_count(fold_bytes: int, weight: int | None = None) -> int:
+    """Into how many ranges an input is split, by its size if that is known: a power of two."""
+    most = _MOST_RANGES
+    while most > _FEWEST_RANGES and most * _PIECE_BYTES > fold_bytes // 2:
+        most //= 2
     count = 2
-    while count < MOST_RANGES and count * fold_bytes * 4 < weight * 5:
+    while count < most and (weight is None or count * fold_bytes * 4 < weight * 5):
         count *= 2
     return count
 

@@ -15,7 +15,7 @@ from cauce.plan.evaluate import Stream
 from cauce.plan.nodes import Final
 from cauce.process.progress import tick
 from cauce.worker.edge_input import Name
-from cauce.worker.memory.ranges import FIRST_RANGES, HASHES, EdgeRange, is_one_hash, range_count
+from cauce.worker.memory.ranges import HASHES, EdgeRange, is_one_hash, range_count
 from cauce.worker.memory.spill import Spill
 from cauce.worker.memory.splitting import ByHash, EdgeSplitter
 
@@ -79,7 +79,7 @@ def _leaves(
     if divisor > 1 and (small or found.collect(piece_bytes) is not None):
         yield found
         return
-    count = FIRST_RANGES if found.weight is None else range_count(found.weight, piece_bytes)
+    count = range_count(piece_bytes, found.weight)
     if (divisor > 1 and is_one_hash([found])) or divisor * count > HASHES:
         yield None
         return

@@ -13,13 +13,13 @@ from cauce.plan.evaluate import answer, run_fold
 from cauce.plan.physical import Edge
 from cauce.worker.edge_input import Intake, Name, Sink
 from cauce.worker.journal import JournalState
-from cauce.worker.memory.ranges import FIRST_RANGES, Range
+from cauce.worker.memory.ranges import Range
 from cauce.worker.memory.spill import Spill
-from cauce.worker.memory.splitting import ByHash, InputSplitter
+from cauce.worker.memory.splitting import InputSplitter
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.outputs import FoldOutput, PageOutput
 from cauce.worker.tasks.sorted_answer import send_at_once, send_sorted
-from cauce.worker.tasks.split_fold import NotVisible, Progress, SplitFold, is_splittable, own_edges
+from cauce.worker.tasks.split_fold import NotVisible, Progress, SplitFold, first_rule, is_splittable, own_edges
 from cauce.worker.tasks.task import Step, Task
 
 FOLD_SEQ = 0
@@ -94,7 +94,7 @@ class FoldTask(Task):
         if not is_splittable(self.context, self.spec.stage) or not self.spec.stage.sends:
             self.park()
             return
-        rule = ByHash(FIRST_RANGES, self.spec.stage.partitions)
+        rule = first_rule(self.context, self.spec.stage)
         edges = own_edges(self.context, self.spec.stage)
         spill = self.context.budget.spill(self.spec)
         splitter = InputSplitter(spill, "r", edges, rule, self.context.budget.fold_bytes // 2)

@@ -23,7 +23,6 @@ from cauce.plan.nodes.base import Gathers
 from cauce.plan.physical import Edge, Stage
 from cauce.process.progress import tick
 from cauce.worker.memory.ranges import (
-    FIRST_RANGES,
     HASHES,
     EdgeRange,
     NamedFrame,
@@ -71,6 +70,11 @@ def own_edges(context: JobContext, stage: Stage) -> list[Edge]:
     return [edge for edge in edges if edge.spread != "broadcast"]
 
 
+def first_rule(context: JobContext, stage: Stage) -> ByHash:
+    """The ranges of the whole input of a partition, whose size is not known while it arrives."""
+    return ByHash(range_count(context.budget.fold_bytes), stage.partitions)
+
+
 class SplitFold:
     """`shared` are the broadcast inputs. `save` stores the progress durably."""
 
@@ -107,8 +111,8 @@ class SplitFold:
             if frames is not None:
                 self._compute(frames, ())
                 return
-            ranges = self._split(found, (), ByHash(FIRST_RANGES, self._stage.partitions))
-        self._visit_groups(ranges, (), self._stage.partitions * FIRST_RANGES)
+            ranges = self._split(found, (), first_rule(self._context, self._stage))
+        self._visit_groups(ranges, (), self._stage.partitions * len(ranges))
 
     def _visit_groups(self, ranges: Sequence[Range], path: Path, divisor: int) -> None:
         for numbers, group in grouped(ranges, self._fold_bytes, self._first(path)):
@@ -136,7 +140,7 @@ class SplitFold:
             self._stream(found, path)
             return
         hot = hot_hash(found)
-        count = range_count(weight_of(found) or 0, self._fold_bytes)
+        count = range_count(self._fold_bytes, weight_of(found))
         if hot is not None:
             self._visit_groups(self._split(found, path, Apart(hot)), path, divisor)
         elif divisor * count <= HASHES:
