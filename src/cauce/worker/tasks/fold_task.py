@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 
 import msgspec
 import polars as pl
 
 from cauce.job.topology import TaskSpec
 from cauce.plan.evaluate import answer, run_fold
-from cauce.plan.physical import Edge
-from cauce.worker.edge_input import Intake, Name, Sink
+from cauce.worker.edge_input import Intake
 from cauce.worker.journal import JournalState
-from cauce.worker.memory.ranges import Range
 from cauce.worker.memory.spill import Spill
 from cauce.worker.memory.splitting import InputSplitter
 from cauce.worker.tasks.job_context import JobContext
@@ -61,11 +58,16 @@ class FoldTask(Task):
     def park(self) -> None:
         """Drops the input that it holds, or writes it to its temporary files. If it is dropped, it is read again when
         it is complete."""
-        if self._split is not None:
-            self._split.flush()
-        else:
+        if self._split is None:
             for intake in self._own.values():
                 intake.park()
+            return
+        try:
+            self._split.splitter.flush()
+        except BaseException:
+            # Another task may have called this, and is blamed for it. This one must not continue without these rows.
+            self._stop_splitting()
+            raise
 
     def release(self) -> None:
         self._stop_splitting()
@@ -80,7 +82,11 @@ class FoldTask(Task):
         budget = self.context.budget
         if self._split is None and self._is_too_large():
             self._start_splitting()
-        held = self._split.held_bytes if self._split is not None else sum(each.held_bytes for each in own.values())
+        held = (
+            self._split.splitter.held_bytes
+            if self._split is not None
+            else sum(each.held_bytes for each in own.values())
+        )
         budget.account.set_held(self, held)
         if self._split is not None:
             return
@@ -98,9 +104,9 @@ class FoldTask(Task):
         edges = own_edges(self.context, self.spec.stage)
         spill = self.context.budget.spill(self.spec)
         splitter = InputSplitter(spill, "r", edges, rule, self.context.budget.fold_bytes // 2)
-        self._split = split = _Split(splitter, spill, self._stop_splitting)
+        self._split = _Split(splitter, spill)
         for intake in self._own.values():
-            intake.divert(split.sink(intake.edge))
+            intake.divert(splitter.sink(intake.edge))
 
     def _stop_splitting(self) -> None:
         """Removes the temporary files. The input is read again from its start."""
@@ -161,7 +167,7 @@ class FoldTask(Task):
         shared = {number: intake.frame() for number, intake in broadcast.items()}
         split, self._split = self._split, None
         spill = self.context.budget.spill(self.spec) if split is None else split.spill
-        ranges = None if split is None else split.ranges()
+        ranges = None if split is None else split.splitter.ranges()
         try:
             if self.spec.stage.sends:
                 SplitFold(self, spill, shared, self._save).run(ranges, too_large=too_large, progress=self._progress)
@@ -188,38 +194,9 @@ class FoldTask(Task):
         self._snapshot()
 
 
+@dataclass(frozen=True)
 class _Split:
-    """The input of a fold while it is split. After an error it is stopped, because rows may be missing."""
+    """The input of a fold while it is split into temporary files."""
 
-    def __init__(self, splitter: InputSplitter, spill: Spill, stop: Callable[[], None]) -> None:
-        self._splitter = splitter
-        self.spill = spill
-        self._stop = stop
-
-    @property
-    def held_bytes(self) -> int:
-        return self._splitter.held_bytes
-
-    def sink(self, edge: Edge) -> Sink:
-        add = self._splitter.sink(edge)
-
-        def guarded(name: Name, frame: pl.DataFrame, weight: int) -> None:
-            with self._stopped_by_errors():
-                add(name, frame, weight)
-
-        return guarded
-
-    def flush(self) -> None:
-        with self._stopped_by_errors():
-            self._splitter.flush()
-
-    def ranges(self) -> list[Range]:
-        return self._splitter.ranges()
-
-    @contextmanager
-    def _stopped_by_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._stop()
-            raise
+    splitter: InputSplitter
+    spill: Spill
