@@ -130,7 +130,7 @@ class Intake:
 
     @property
     def held_bytes(self) -> int:
-        return self._collected.held_bytes
+        return 0 if self.parked else self._collected.held_bytes
 
     def add(self, records: Iterable[Record]) -> None:
         for record in self.names.fresh(records):
