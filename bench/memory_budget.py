@@ -133,6 +133,19 @@ class Group:
         """Moves the calling process into the group; called in a forked child."""
         (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
+    def leave(self, before: str) -> None:
+        """Moves the calling process back to where it was; `before` is its `/proc/PID/cgroup` at that time."""
+        controller = "" if self._second else "memory"
+        paths = {name: path for _, names, path in (line.split(":", 2) for line in before.splitlines())
+                 for name in names.split(",")}  # fmt: skip
+        root = Path("/sys/fs/cgroup", controller)
+        folder = root / paths.get(controller, "/").lstrip("/")
+        # In a container the group that the kernel names may not be visible.
+        ((folder if folder.is_dir() else root) / "cgroup.procs").write_text(str(os.getpid()))
+
+    def is_empty(self) -> bool:
+        return not (self._folder / "cgroup.procs").read_text().strip()
+
     def used(self) -> int:
         """Memory of all its processes, without the page cache, which the kernel frees when it needs to."""
         return self._field("memory.stat", "anon" if self._second else "total_rss")
