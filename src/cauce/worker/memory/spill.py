@@ -26,6 +26,9 @@ _LENGTH = struct.Struct("<Q")
 class Spill(Protocol):
     """Named sequences of byte strings."""
 
+    written_bytes: int
+    """All that was appended so far."""
+
     def append(self, name: str, data: bytes) -> int:
         """Appends to a sequence. Returns the offset, for `read_at`."""
 
@@ -44,11 +47,13 @@ class MemorySpill:
     """In memory, for simulations: it disappears with its process."""
 
     def __init__(self) -> None:
+        self.written_bytes = 0
         self._parts: dict[str, list[bytes]] = {}
 
     def append(self, name: str, data: bytes) -> int:
         parts = self._parts.setdefault(name, [])
         parts.append(data)
+        self.written_bytes += len(data)
         return len(parts) - 1
 
     def read(self, name: str) -> Iterator[bytes]:
@@ -69,6 +74,7 @@ class FileSpill:
     one that still runs without its lease fails and is dropped."""
 
     def __init__(self, parent: Path, task: str) -> None:
+        self.written_bytes = 0
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
@@ -95,7 +101,8 @@ class FileSpill:
             offset = file.tell()
             file.write(_LENGTH.pack(len(data)))
             file.write(data)
-            return offset
+        self.written_bytes += len(data)
+        return offset
 
     def read(self, name: str) -> Iterator[bytes]:
         path = self._folder / name

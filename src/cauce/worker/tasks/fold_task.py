@@ -42,6 +42,8 @@ class FoldTask(Task):
         super().__init__(context, spec)
         self._progress: Progress | None = None
         self._split: _Split | None = None
+        self._spill: Spill | None = None
+        """Its last temporary files, which may be removed."""
 
     @property
     def _own(self) -> dict[int, Intake]:
@@ -54,6 +56,14 @@ class FoldTask(Task):
             self._progress = None if progress is None else msgspec.msgpack.decode(progress, type=Progress)
             for number, each in dumped.items():
                 self.intakes[number].restore(each)
+
+    @property
+    def held_bytes(self) -> int:
+        return self.context.budget.account.held_by(self)
+
+    @property
+    def spilled_bytes(self) -> int:
+        return self._spill.written_bytes if self._spill is not None else 0
 
     def park(self) -> None:
         """Drops the input that it holds, or writes it to its temporary files. If it is dropped, it is read again when
@@ -102,7 +112,7 @@ class FoldTask(Task):
             return
         rule = first_rule(self.context, self.spec.stage)
         edges = own_edges(self.context, self.spec.stage)
-        spill = self.context.budget.spill(self.spec)
+        self._spill = spill = self.context.budget.spill(self.spec)
         splitter = InputSplitter(spill, "r", edges, rule, self.context.budget.fold_bytes // 2)
         self._split = _Split(splitter, spill)
         for intake in self._own.values():
@@ -166,7 +176,7 @@ class FoldTask(Task):
         broadcast = {number: each for number, each in self.intakes.items() if each.edge.spread == "broadcast"}
         shared = {number: intake.frame() for number, intake in broadcast.items()}
         split, self._split = self._split, None
-        spill = self.context.budget.spill(self.spec) if split is None else split.spill
+        self._spill = spill = self.context.budget.spill(self.spec) if split is None else split.spill
         ranges = None if split is None else split.splitter.ranges()
         try:
             if self.spec.stage.sends:
