@@ -115,7 +115,8 @@ def test_a_step_that_needs_all_rows_of_a_key_fails_with_the_key(name: str, data:
 
 
 def test_lists_of_several_keys_are_split_by_their_keys(data: Path) -> None:
-    sql = "SELECT k, CAST(list(v ORDER BY v) AS VARCHAR) AS l, string_agg(t, ',' ORDER BY t) AS s FROM a GROUP BY k ORDER BY k"
+    lists = "CAST(list(v ORDER BY v) AS VARCHAR) AS l, string_agg(t, ',' ORDER BY t) AS s"
+    sql = f"SELECT k, {lists} FROM a GROUP BY k ORDER BY k"
     assert answer(sql, data, budget(2_000)).equals(answer(sql, data, None))
 
 
