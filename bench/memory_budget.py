@@ -1,8 +1,8 @@
 """Runs with a memory budget in a control group: `python -m bench.memory_budget --memory 1GB --limit 1.3GB`.
 
 For each scenario: the answer without a limit and with one must have the same bytes, and the kernel must kill no
-process. Prints peak memory and time of both, and of DuckDB with the same memory and threads in the same group. Needs
-root.
+process. Prints time, processor time and peak memory of both, and of DuckDB with the same memory and threads in the same
+group, and the ratios to them. Needs root.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -31,12 +32,14 @@ Generate = Callable[[Path, int], None]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`rows` is the full number of rows; `--scale` divides it."""
+    """`rows` is the full number of rows; `--scale` divides it. One that `needs_all` rows of a key at once may end with
+    `[memory]`."""
 
     name: str
     rows: int
     generate: Generate
     sql: str
+    needs_all: bool = False
 
 
 def _write(folder: Path, table: str, columns: dict[str, object]) -> None:
@@ -98,6 +101,10 @@ _GROUPS = "SELECT k, count(*) AS n, sum(v) AS s FROM t GROUP BY k ORDER BY s DES
 _JOIN = "SELECT x, count(*) AS n, sum(y) AS s FROM a JOIN b USING (k) GROUP BY x ORDER BY x"
 _LOOKUP = "SELECT x, count(*) AS n, sum(y) AS s, max(t) AS t FROM a LEFT JOIN b USING (k) GROUP BY x ORDER BY x"
 _TEXTS = "SELECT k % 100 AS g, sum(v) AS s, max(t) AS t FROM t GROUP BY ALL ORDER BY g"
+_RANKS = "SELECT row_number() OVER w AS r, lag(v) OVER w AS s FROM t WINDOW w AS (PARTITION BY k ORDER BY v)"
+_WINDOW = f"SELECT max(r) AS r, sum(s) AS s FROM ({_RANKS})"
+_LIST = "SELECT k, len(list(v ORDER BY v)) AS n FROM t GROUP BY k"
+_STRING_AGG = "SELECT k, length(string_agg(CAST(v AS VARCHAR), ',' ORDER BY v)) AS n FROM t GROUP BY k"
 SCENARIOS = (
     Scenario("groups", 50_000_000, _keys, _GROUPS),
     Scenario("distinct", 50_000_000, _one_key, "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k"),
@@ -113,6 +120,9 @@ SCENARIOS = (
         _TEXTS,
     ),
     Scenario("sorted", 20_000_000, _keys, "SELECT k, v FROM t ORDER BY v DESC, k"),
+    Scenario("window", 30_000_000, _one_key, _WINDOW, needs_all=True),
+    Scenario("list", 30_000_000, _one_key, _LIST, needs_all=True),
+    Scenario("texts", 30_000_000, _one_key, _STRING_AGG, needs_all=True),
 )
 
 
@@ -131,6 +141,19 @@ class Group:
     def enter(self) -> None:
         """Moves the calling process into the group; called in a forked child."""
         (self._folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def leave(self, before: str) -> None:
+        """Moves the calling process back to where it was; `before` is its `/proc/PID/cgroup` at that time."""
+        controller = "" if self._second else "memory"
+        paths = {name: path for _, names, path in (line.split(":", 2) for line in before.splitlines())
+                 for name in names.split(",")}  # fmt: skip
+        root = Path("/sys/fs/cgroup", controller)
+        folder = root / paths.get(controller, "/").lstrip("/")
+        # In a container the group that the kernel names may not be visible.
+        ((folder if folder.is_dir() else root) / "cgroup.procs").write_text(str(os.getpid()))
+
+    def is_empty(self) -> bool:
+        return not (self._folder / "cgroup.procs").read_text().strip()
 
     def used(self) -> int:
         """Memory of all its processes, without the page cache, which the kernel frees when it needs to."""
@@ -153,20 +176,31 @@ class Group:
 @dataclass(frozen=True)
 class Outcome:
     seconds: float
+    cpu_s: float
+    """Processor time of all its processes."""
     peak_bytes: int
     kills: int
     digest: str
+    output: str = ""
+    """The end of what it printed, if it failed."""
+
+    @property
+    def exceeded(self) -> bool:
+        return "[memory]" in self.output
 
     def __str__(self) -> str:
         peak = f"peak {self.peak_bytes / 1e6:,.0f} MB"
-        ending = f"answer {self.digest[:12]}" if self.digest else "FAILED"
-        return f"{self.seconds:7.1f} s  {peak:>14}  {self.kills} kills  {ending}"
+        ending = f"answer {self.digest[:12]}" if self.digest else "[memory]" if self.exceeded else "FAILED"
+        return f"{self.seconds:7.1f} s  {self.cpu_s:7.1f} s CPU  {peak:>14}  {self.kills} kills  {ending}"
+
+    def ratio(self, other: Outcome) -> str:
+        return f"{self.seconds / other.seconds:.1f} x time, {self.cpu_s / other.cpu_s:.1f} x CPU"
 
 
 def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
     """Runs a command in a new group, and digests the answer file that it writes."""
     group = Group(f"cauce-bench-{os.getpid()}", limit_bytes)
-    started, peak = time.monotonic(), 0
+    started, cpu_before, peak = time.monotonic(), _children_cpu(), 0
     try:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(command, preexec_fn=group.enter, stdout=output, stderr=output)
@@ -175,12 +209,19 @@ def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
                 time.sleep(SAMPLE_S)
             output.seek(0)
             text = output.read().decode(errors="replace")
-        if process.returncode:
-            sys.stdout.write(f"{text[-500:]}\n")
+        failure = text[-500:] if process.returncode else ""
+        if failure:
+            sys.stdout.write(f"{failure}\n")
         digest = _digest(out) if process.returncode == 0 else ""
-        return Outcome(time.monotonic() - started, peak, group.kills(), digest)
+        cpu_s = _children_cpu() - cpu_before
+        return Outcome(time.monotonic() - started, cpu_s, peak, group.kills(), digest, failure)
     finally:
         group.remove()
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _digest(out: Path) -> str:
@@ -238,7 +279,11 @@ def compare(scenario: Scenario, arguments: argparse.Namespace, folder: Path) -> 
     )
     for name, outcome in (("no limit", free), (arguments.memory, bound), ("DuckDB", peer)):
         sys.stdout.write(f"  {name:<10}{outcome}\n")
+    sys.stdout.write(f"  to no limit: {bound.ratio(free)}")
+    sys.stdout.write(f"; to DuckDB: {bound.ratio(peer)}\n" if peer.digest else "\n")
     sys.stdout.flush()
+    if scenario.needs_all and bound.exceeded:
+        return not bound.kills
     return bool(free.digest) and free.digest == bound.digest and not bound.kills
 
 

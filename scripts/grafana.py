@@ -18,6 +18,11 @@ PANELS: list[tuple[str, str, list[tuple[str, str]]]] = [
         "bytes",
         [("max(cauce_backlog_bytes)", "waiting"), ("max(cauce_held_bytes)", "held")],
     ),
+    (
+        "Memory of tasks",
+        "bytes",
+        [("max(cauce_task_memory_bytes)", "held"), ("max(cauce_spilled_bytes)", "in temporary files")],
+    ),
     ("Parts accepted per second", "ops", [("sum by (outcome) (rate(cauce_parts_total[1m]))", "{{outcome}}")]),
     ("Requests a second", "reqps", [("sum by (route) (rate(cauce_requests_total[1m]))", "{{route}}")]),
     (

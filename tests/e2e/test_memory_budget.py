@@ -80,11 +80,44 @@ def test_windows_are_split_by_their_keys(name: str, data: Path) -> None:
     assert answer(STATEMENTS[name], data, budget(2_000)).equals(answer(STATEMENTS[name], data, None))
 
 
-def test_a_step_that_needs_all_rows_of_a_key_fails_with_the_key(data: Path) -> None:
-    with pytest.raises(
-        MemoryExceeded, match=r"one = 1 exceed .* 'window .* needs them at once; give more with --memory"
-    ):
-        answer("SELECT v, row_number() OVER (PARTITION BY one ORDER BY v, t) AS r FROM a", data, budget(1_000))
+WHOLE = {
+    "window of one key": (
+        "SELECT v, row_number() OVER (PARTITION BY one ORDER BY v, t) AS r FROM a",
+        r"window by one, partition \d: the rows with one = 1 exceed .* 'window .* needs them at once",
+    ),
+    "window of all rows": (
+        "SELECT v, sum(v) OVER (ORDER BY v, t, k) AS r FROM a",
+        r"answer q1, partition 0: its rows exceed .* 'window .* needs them at once",
+    ),
+    "list of one key": (
+        "SELECT one, CAST(list(v ORDER BY v) AS VARCHAR) AS l FROM a GROUP BY one",
+        r"group by one, partition \d: the rows with one = 1 exceed .* 'final list=.* needs them at once",
+    ),
+    "list of all rows": (
+        "SELECT CAST(list(v ORDER BY v) AS VARCHAR) AS l FROM a",
+        r"answer q1, .*: its rows exceed .* 'final list=.* needs them",
+    ),
+    "texts of one key": (
+        "SELECT one, string_agg(t, ',' ORDER BY t) AS l FROM a GROUP BY one",
+        r"the rows with one = 1 exceed .* needs them at once",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_step_that_needs_all_rows_of_a_key_fails_with_the_key(name: str, data: Path) -> None:
+    sql, cause = WHOLE[name]
+    with pytest.raises(MemoryExceeded, match=cause) as found:
+        answer(sql, data, budget(1_000))
+    assert "give more with --memory, start fewer workers, or filter the rows before this step" in str(found.value)
+    # Up to the whole memory of a worker it is computed at once.
+    assert answer(sql, data, budget(100_000)).equals(answer(sql, data, None))
+
+
+def test_lists_of_several_keys_are_split_by_their_keys(data: Path) -> None:
+    lists = "CAST(list(v ORDER BY v) AS VARCHAR) AS l, string_agg(t, ',' ORDER BY t) AS s"
+    sql = f"SELECT k, {lists} FROM a GROUP BY k ORDER BY k"
+    assert answer(sql, data, budget(2_000)).equals(answer(sql, data, None))
 
 
 def test_a_broadcast_side_that_exceeds_the_memory_fails_with_its_stage(data: Path) -> None:

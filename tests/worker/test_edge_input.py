@@ -15,7 +15,7 @@ from cauce.fabric.contract import Position
 from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.completion import InOrder
-from cauce.job.frames import dump_frame
+from cauce.job.frames import dump_frame, load_frame
 from cauce.job.log_reader import LogReader
 from cauce.operators.aggregates import Count, Sum, partial
 from cauce.operators.order import desc
@@ -159,3 +159,30 @@ def test_items_are_released_once_in_order_and_without_gaps(numbers: list[int]) -
     left = [number for some in released(numbers) for number in some]
     whole = next(number for number in range(14) if number not in numbers)
     assert left == list(range(whole))
+
+
+@pytest.mark.parametrize("kind", EDGES)
+def test_a_diverted_input_passes_every_record_on_as_it_came(kind: str) -> None:
+    records = records_for(kind)
+    intake = Intake(EDGES[kind], "edge 1", [0, 1], LogReader(Log("edge-1")), fold_bytes=1)
+    intake.add(records[:2])
+    passed: dict[tuple[int, int], pl.DataFrame] = {}
+    intake.divert(lambda name, frame, weight: passed.setdefault(name, frame))  # type: ignore[arg-type,return-value]
+    merges = EDGES[kind].merge is not None
+    # Merged rows are gone: the log is read again.
+    assert bool(passed) != merges
+    intake.add(records if merges else records[2:])
+    assert intake.complete
+    for each in records[:4]:
+        assert_frame_equal(passed[each.seq, each.producer], load_frame(each.body))
+    assert not intake.held_bytes
+
+
+def test_a_parked_input_is_only_counted() -> None:
+    intake = Intake(EDGES["rows"], "edge 1", [0, 1], LogReader(Log("edge-1")), fold_bytes=1)
+    intake.add(records_for("rows")[:1])
+    assert intake.held_bytes
+    intake.park()
+    intake.add(records_for("rows"))
+    assert intake.complete
+    assert not intake.held_bytes

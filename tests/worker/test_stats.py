@@ -17,7 +17,7 @@ from cauce.fabric.contract import START
 from cauce.fabric.memory import MemoryFabric
 from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, Record
-from cauce.job.manifest import load_manifest
+from cauce.job.manifest import MemoryShares, load_manifest
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG, Topology
 from cauce.worker.loop import Worker
@@ -105,6 +105,26 @@ def test_totals_only_grow_and_identities_are_unique(tmp_path: Path) -> None:
             assert after.tasks[number].busy_s >= numbers.busy_s
             assert after.tasks[number].waiting_s >= numbers.waiting_s
             assert after.tasks[number].read.rows >= numbers.read.rows
+
+
+@pytest.mark.usefixtures("unthrottled")
+@pytest.mark.parametrize("fold_bytes", [1, 1 << 20])
+def test_memory_and_temporary_files_of_tasks_are_published(tmp_path: Path, fold_bytes: int) -> None:
+    world = World()
+    world.add("job", tmp_path / "job", 400)
+    stored = world.cluster.store.jobs["job"]
+    shares = MemoryShares(fold_bytes, 1 << 30)
+    stored.manifest = msgspec.structs.replace(load_manifest(stored.manifest), memory=shares).dump()
+    world.end("job", world.worker())
+    published = world.stats("job")
+    held = [numbers.held_bytes for each in published for numbers in each.tasks.values()]
+    last = published[-1].tasks.values()
+    assert not any(numbers.held_bytes for numbers in last)
+    if fold_bytes == 1:
+        assert sum(numbers.spilled_bytes for numbers in last) > 0
+    else:
+        assert max(held) > 0
+        assert not any(numbers.spilled_bytes for numbers in last)
 
 
 def test_busy_and_waiting_time_do_not_exceed_the_elapsed_time(tmp_path: Path) -> None:

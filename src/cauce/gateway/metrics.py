@@ -50,6 +50,8 @@ class Metrics:
         self._rejects = self._latest("cauce_rejects", "Rejects of the jobs on the fabric")
         self._held = self._latest("cauce_held_bytes", "Bytes of parts stored for open jobs")
         self._backlog = self._latest("cauce_backlog_bytes", "Bytes of parts not yet read by workers")
+        self._task_memory = self._latest("cauce_task_memory_bytes", "Input that tasks of open jobs hold in memory")
+        self._spilled = self._latest("cauce_spilled_bytes", "Bytes that tasks of open jobs wrote to temporary files")
 
     def _latest(self, name: str, description: str, labels: tuple[str, ...] = ()) -> Gauge:
         """A gauge of shared state: the most recent value of any gateway is exported."""
@@ -63,6 +65,8 @@ class Metrics:
         self._rejects.set(figures.rejects)
         self._held.set(figures.held_bytes)
         self._backlog.set(figures.waiting_bytes)
+        self._task_memory.set(figures.task_memory_bytes)
+        self._spilled.set(figures.spilled_bytes)
 
     def text(self) -> bytes:
         registry = self._registry

@@ -6,12 +6,12 @@ may be assumed to be the last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 import polars as pl
 
-from cauce.fabric.contract import Position
+from cauce.fabric.contract import START, Position
 from cauce.fabric.records import Record
 from cauce.job.completion import DumpedNames, Names
 from cauce.job.frames import dump_frame, load_frame
@@ -28,6 +28,9 @@ stays proportional to the input."""
 Name = tuple[int, int]
 """Number and producer of a record: the order in which its rows are concatenated."""
 
+Sink = Callable[[Name, pl.DataFrame, int], None]
+"""Receives the rows of a record, and their weight."""
+
 
 class Collected:
     """The rows of one edge for one partition or a range of it, merged on arrival if the edge defines a merge.
@@ -43,7 +46,8 @@ class Collected:
         self.longest: dict[str, int] = dict(longest or {})
         """The length of the longest text of each column of a merged edge."""
         self._fold_bytes = fold_bytes
-        self._total_weight = 0
+        self.total_weight = 0
+        """Of all rows that were merged."""
         self._buffered_rows = 0
         self._buffered_weight = 0
         self._merged = True
@@ -67,10 +71,10 @@ class Collected:
         if self._merged or self.edge.merge is None:
             return
         self.state = [condense(self.edge, pl.concat(self.state))]
-        self._total_weight += self._buffered_weight
+        self.total_weight += self._buffered_weight
         self._merged, self._buffered_rows, self._buffered_weight = True, 0, 0
         if self._fold_bytes and self.edge.keys and self.edge.merge.may_shrink:
-            self.weight = self._total_weight
+            self.weight = self.total_weight
         elif self._fold_bytes:
             self.weight = weigh_state(self.state[0], self.edge.keys, self.longest)
 
@@ -92,26 +96,26 @@ class DumpedIntake(msgspec.Struct, frozen=True):
     rows: list[tuple[int, int, bytes]]
     state: list[bytes]
     weight: int = 0
-    total_weight: int = 0
     longest: dict[str, int] = {}
     parked: bool = False
 
 
 class Intake:
     """The input of a task from one edge. A `parked` one counts its records and keeps none: they are read again when all
-    are there."""
+    are there. One that is diverted passes its rows to a `sink`."""
 
     def __init__(
         self, edge: Edge, where: str, producers: Collection[int], reader: LogReader, fold_bytes: int = 0
     ) -> None:
         self.edge = edge
+        self._where = where
+        self._producers = producers
         self.names = Names(where, producers)
         self.reader = reader
         self.read_bytes = 0
         """Bytes received since the last snapshot."""
-        self.total_weight = 0
-        """Of all rows received, before any merge."""
         self.parked = False
+        self._sink: Sink | None = None
         self._fold_bytes = fold_bytes
         self._collected = Collected(edge, fold_bytes)
         self._frame: pl.DataFrame | None = None
@@ -126,16 +130,17 @@ class Intake:
 
     @property
     def held_bytes(self) -> int:
-        return self._collected.held_bytes
+        return 0 if self.parked else self._collected.held_bytes
 
     def add(self, records: Iterable[Record]) -> None:
         for record in self.names.fresh(records):
             self.read_bytes += len(record.body)
+            if self.parked and self._sink is None:
+                continue
             frame = load_frame(record.body)
             weight = weigh(frame) if self._fold_bytes else 0
-            self.total_weight += weight
-            if not self.parked:
-                self._collected.add((record.seq, record.producer), frame, weight)
+            add = self._collected.add if self._sink is None else self._sink
+            add((record.seq, record.producer), frame, weight)
             tick()
 
     def park(self) -> None:
@@ -144,6 +149,23 @@ class Intake:
         parked = Collected(self.edge, self._fold_bytes)
         parked.weight = self._collected.weight
         self._collected, self._frame = parked, None
+
+    def divert(self, sink: Sink) -> None:
+        """Passes all rows to the sink instead of holding them, as they came. If it holds merged rows, or none, it reads
+        its log again from the start."""
+        held, again = self._collected.rows, self.parked or self.edge.merge is not None
+        self.park()
+        if again:
+            self.restart()
+        self._sink = sink
+        for name, frame in held.items():
+            sink(name, frame, weigh(frame))
+
+    def restart(self) -> None:
+        """Reads its log again from the start. It keeps its weight, and no rows."""
+        self.park()
+        self._sink = None
+        self.names, self.reader.position = Names(self._where, self._producers), START
 
     def condense(self) -> None:
         if not self.parked:
@@ -169,15 +191,15 @@ class Intake:
         self.read_bytes = 0
         position, names = self.reader.position.encode(), self.names.dump()
         return msgspec.msgpack.encode(
-            DumpedIntake(position, names, rows, state, held.weight, self.total_weight, held.longest, self.parked)
+            DumpedIntake(position, names, rows, state, held.weight, held.longest, self.parked)
         )
 
     def restore(self, data: bytes) -> None:
         dumped = msgspec.msgpack.decode(data, type=DumpedIntake)
         self.reader.position = Position.decode(dumped.position)
         self.names.restore(dumped.names)
-        self.total_weight, self.parked = dumped.total_weight, dumped.parked
+        self.parked = dumped.parked
         self._collected = Collected(self.edge, self._fold_bytes, dumped.longest)
         self._collected.rows = {(seq, producer): load_frame(frame) for seq, producer, frame in dumped.rows}
         self._collected.state = [load_frame(frame) for frame in dumped.state]
-        self._collected.weight = dumped.weight
+        self._collected.weight = self._collected.total_weight = dumped.weight

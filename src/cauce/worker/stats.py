@@ -49,6 +49,10 @@ class TaskNumbers(msgspec.Struct, frozen=True, omit_defaults=True):
     made: dict[int, int] = {}
     taken: dict[int, int] = {}
     finished: bool = False
+    held_bytes: int = 0
+    """Input that the task holds in memory."""
+    spilled_bytes: int = 0
+    """What it has written to temporary files."""
 
 
 class StatsRecord(msgspec.Struct, frozen=True):
@@ -83,6 +87,7 @@ class _Timed:
         """When its last step found nothing to do; None if it found something."""
         self._work = Work()
         self._counts: Counts = ({}, {})
+        self._spilled_bytes = 0
         self.hold(task)
 
     def hold(self, task: Task) -> None:
@@ -101,11 +106,23 @@ class _Timed:
         if task is not None:
             taken = {number: intake.names.count for number, intake in task.intakes.items()}
             self._counts = (_made(task), taken)
+            self._spilled_bytes = task.spilled_bytes
 
     def numbers(self) -> TaskNumbers:
         self.read_counts()
-        busy_s, waiting_s = round(self.busy_s, 4), round(self.waiting_s, 4)
-        return TaskNumbers(busy_s, waiting_s, self._work.read, dict(self._work.sent), *self._counts, self.finished)
+        task = self._task()
+        made, taken = self._counts
+        return TaskNumbers(
+            round(self.busy_s, 4),
+            round(self.waiting_s, 4),
+            self._work.read,
+            dict(self._work.sent),
+            made,
+            taken,
+            self.finished,
+            0 if task is None or self.finished else task.held_bytes,
+            self._spilled_bytes,
+        )
 
 
 @dataclass

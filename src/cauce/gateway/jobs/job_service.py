@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -47,6 +48,8 @@ DatasetInfos = list[DatasetInfo]
 MOST_LISTED = 1_000
 """The most jobs in a page of a list, and in an event stream of all jobs."""
 _PLANS_KEPT = 2_000
+_STATISTICS_S = 5.0
+"""Between two reads of the statistics of all open jobs, for the metrics."""
 _ALL_JOBS_SHARE = 10
 """The limit of all jobs, ended ones included, as a multiple of the limit of open jobs."""
 
@@ -77,6 +80,7 @@ class Jobs:
         self._fabric = fabric
         self._limits = limits
         self._clock = clock
+        self._statistics_due = 0.0
         self._datasets = datasets or Registry()
         self._statuses = Statuses(limits)
         self._notify = notify or (lambda event, status: None)
@@ -334,8 +338,16 @@ class Jobs:
         return max(self._clock() - max(view.active_at, extent[1] if extent is not None else 0.0), 0.0)
 
     def figures(self) -> Figures:
-        """Metrics of all owners' jobs, from the last refresh of each."""
-        return figures_of(self._views.all())
+        """Metrics of all owners' jobs, from the last refresh of each, and the last statistics of open ones."""
+        views = list(self._views.all())
+        if self._clock() >= self._statistics_due:
+            self._statistics_due = self._clock() + _STATISTICS_S
+            for view in views:
+                if view.state not in ENDED:
+                    # The job may be deleted now, or damaged: others are counted nevertheless.
+                    with suppress(CauceError):
+                        view.history.advance(self._fabric, view.name)
+        return figures_of(views)
 
     def datasets(self) -> DatasetInfos:
         return catalogue(self._datasets)

@@ -13,6 +13,8 @@ from cauce.gateway.errors import BadRequest
 
 MOST_ROWS = 100_000
 """The most rows in a page."""
+ENOUGH_BYTES = 64 << 20
+"""A page with so many bytes has no further rows."""
 
 LIST_CURSOR = rf"([0-9]{{1,12}}\.[0-9]{{1,12}}):({JOB_ID})"
 _LIST_CURSOR = re.compile(LIST_CURSOR)
@@ -56,15 +58,17 @@ def read_list_cursor(text: str) -> tuple[float, str]:
 def take(
     heights: Sequence[int], frame: Callable[[int], pl.DataFrame], place: Cursor, limit: int
 ) -> tuple[list[pl.DataFrame], Cursor]:
-    """Up to ``limit`` rows from a cursor on, and the cursor after them. ``frame`` returns a frame by number."""
+    """Up to ``limit`` rows from a cursor on, fewer if they are large, and the cursor after them. ``frame`` returns a
+    frame by number."""
     taken: list[pl.DataFrame] = []
-    number, row, left = place.number, place.row, limit
-    while left and number < len(heights):
+    number, row, left, size = place.number, place.row, limit, 0
+    while left and number < len(heights) and size < ENOUGH_BYTES:
         if row < heights[number]:
             page = frame(number).slice(row, left)
             taken.append(page)
             left -= page.height
             row += page.height
+            size += int(page.estimated_size())
         if row >= heights[number]:
             number, row = number + 1, 0
     return taken, Cursor(number, row)

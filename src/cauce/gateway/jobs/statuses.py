@@ -141,13 +141,16 @@ def sentence(status: JobStatus) -> str:
 
 @dataclass
 class Figures:
-    """`rows` and `rejects` count all stored jobs; the bytes count open jobs."""
+    """`rows` and `rejects` count all stored jobs; the bytes count open jobs. Tasks hold `task_memory_bytes` of input in
+    the memory of workers, and have written `spilled_bytes` to temporary files."""
 
     states: Counter[State] = field(default_factory=Counter)
     rows: int = 0
     rejects: int = 0
     held_bytes: int = 0
     waiting_bytes: int = 0
+    task_memory_bytes: int = 0
+    spilled_bytes: int = 0
 
 
 def figures_of(views: Iterable[JobView]) -> Figures:
@@ -159,4 +162,6 @@ def figures_of(views: Iterable[JobView]) -> Figures:
         if view.state not in ENDED:
             found.held_bytes += view.held_bytes
             found.waiting_bytes += view.backlog_bytes()
+            found.task_memory_bytes += view.history.held_bytes
+            found.spilled_bytes += view.history.spilled_bytes
     return found

@@ -44,6 +44,9 @@ class MemoryAccount:
         """Sets the bytes of a broadcast input, which all tasks of its job share."""
         self._broadcast[holder] = size
 
+    def held_by(self, holder: Holder) -> int:
+        return self._held.get(holder, 0)
+
     def release(self, holder: Holder) -> None:
         self._held.pop(holder, None)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from cauce.job.frames import dump_frame, load_frame
@@ -20,12 +22,7 @@ _RUN_BLOCKS = 128
 _RANGE_BLOCKS = 64
 """A range of values has about this many blocks, and at most one more of each run."""
 
-
-@dataclass(frozen=True)
-class _Block:
-    offset: int
-    is_last: bool
-    """Whether it is the last one of its run."""
+Numbers = npt.NDArray[np.int64]
 
 
 class ExternalSort:
@@ -38,8 +35,7 @@ class ExternalSort:
         self._run_bytes = run_bytes
         self._held: list[pl.DataFrame] = []
         self._held_bytes = 0
-        self._blocks: list[_Block] = []
-        self._firsts: list[pl.DataFrame] = []
+        self._runs: list[_Run] = []
 
     def add(self, frame: pl.DataFrame) -> None:
         self._held.append(frame)
@@ -51,48 +47,61 @@ class ExternalSort:
         rows = sort_rows(pl.concat(self._held), self._by)
         self._held, self._held_bytes = [], 0
         size = max(-(-rows.height // _RUN_BLOCKS), 1)
+        offsets = []
         for start in range(0, rows.height, size):
-            block = rows.slice(start, size)
-            offset = self._spill.append(self._name, dump_frame(block))
-            self._blocks.append(_Block(offset, start + size >= rows.height))
-            # A copy: a slice would keep the whole run in memory.
-            self._firsts.append(load_frame(dump_frame(block.head(1))))
+            offsets.append(self._spill.append(self._name, dump_frame(rows.slice(start, size), compress=False)))
             tick()
+        heights = [min(size, rows.height - start) for start in range(0, rows.height, size)]
+        # A copy: picked rows would keep the texts of the whole run in memory.
+        self._runs.append(_Run(offsets, heights, load_frame(dump_frame(rows.gather_every(size)))))
 
     def sorted(self) -> Iterator[pl.DataFrame]:
         """All rows in order."""
-        if not self._blocks:
+        if not self._runs:
             yield sort_rows(pl.concat(self._held), self._by)
             return
+        blocks = self._blocks()
+        for low, high in blocks.bounds():
+            yield from self._within(blocks, low, high)
+
+    def around(self, ranks: Collection[int]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Consecutive rows in order, with the rank of the first one: all those with one of these ranks are among them.
+        Reads few of the others."""
+        if not self._runs:
+            yield 0, sort_rows(pl.concat(self._held), self._by)
+            return
+        blocks = self._blocks()
+        for low, high in blocks.bounds():
+            first, last = blocks.rows_before(low)[0], blocks.rows_before(high)[1]
+            if any(first <= rank < last for rank in ranks):
+                rank = self._rank(blocks, low)
+                for piece in self._within(blocks, low, high):
+                    yield rank, piece
+                    rank += piece.height
+
+    def _blocks(self) -> _Blocks:
         if self._held_bytes:
             self._write_run()
-        samples = _Samples(pl.concat(self._firsts), self._by)
-        for low, high in samples.bounds():
-            yield from self._constant(samples, low)
-            loaded = [load_frame(self._spill.read_at(self._name, self._blocks[each].offset))
-                      for each in self._overlapping(samples, low, high)]  # fmt: skip
-            if loaded:
-                yield self._between(pl.concat(loaded), samples.row(low), samples.row(high))
+        return _Blocks(self._runs, self._by)
+
+    def _rank(self, blocks: _Blocks, low: int | None) -> int:
+        """The number of rows before a bound."""
+        before = blocks.rows_before(low)[0]
+        loaded = self._load(blocks, blocks.across(low))
+        return before + (self._between(loaded, None, blocks.row(low)).height if loaded is not None else 0)
+
+    def _within(self, blocks: _Blocks, low: int | None, high: int | None) -> Iterator[pl.DataFrame]:
+        for number in blocks.constant(low):
+            yield load_frame(self._spill.read_at(self._name, int(blocks.offsets[number])))
             tick()
+        loaded = self._load(blocks, blocks.overlapping(low, high))
+        if loaded is not None:
+            yield self._between(loaded, blocks.row(low), blocks.row(high))
+        tick()
 
-    def _constant(self, samples: _Samples, low: int | None) -> Iterator[pl.DataFrame]:
-        """Blocks of rows that all equal the lower bound: there may be any number of them."""
-        for number, block in enumerate(self._blocks):
-            if self._is_constant(samples, number, low):
-                yield load_frame(self._spill.read_at(self._name, block.offset))
-
-    def _is_constant(self, samples: _Samples, number: int, low: int | None) -> bool:
-        if low is None or self._blocks[number].is_last:
-            return False
-        return samples.groups[number] == samples.groups[number + 1] == samples.group_at(low)
-
-    def _overlapping(self, samples: _Samples, low: int | None, high: int | None) -> Iterator[int]:
-        """Numbers of the blocks with rows from the lower bound on and before the upper one."""
-        for number, block in enumerate(self._blocks):
-            starts_before = high is None or samples.ranks[number] < high
-            ends_after = low is None or block.is_last or samples.ranks[number + 1] >= low
-            if starts_before and ends_after and not self._is_constant(samples, number, low):
-                yield number
+    def _load(self, blocks: _Blocks, numbers: Numbers) -> pl.DataFrame | None:
+        read = [load_frame(self._spill.read_at(self._name, int(blocks.offsets[number]))) for number in numbers]
+        return pl.concat(read) if read else None
 
     def _between(self, rows: pl.DataFrame, low: pl.DataFrame | None, high: pl.DataFrame | None) -> pl.DataFrame:
         """The rows that are not before `low` and before `high`, in order."""
@@ -107,33 +116,77 @@ class ExternalSort:
         return ordered.slice(first, last - first).drop(_MARKER)
 
 
-class _Samples:
-    """The first rows of all blocks, and their order."""
+@dataclass(frozen=True)
+class _Run:
+    """Sorted rows in blocks: their offsets and numbers of rows, and the first row of each."""
 
-    def __init__(self, firsts: pl.DataFrame, by: Sequence[SortKey]) -> None:
+    offsets: list[int]
+    heights: list[int]
+    firsts: pl.DataFrame
+
+
+class _Blocks:
+    """The blocks of all runs, and the order of their first rows, the samples. A bound is the rank of a sample that
+    differs from the one before; None is the start or the end of all rows."""
+
+    def __init__(self, runs: Sequence[_Run], by: Sequence[SortKey]) -> None:
+        self.offsets = np.array([offset for run in runs for offset in run.offsets])
+        self._heights = np.array([height for run in runs for height in run.heights])
+        is_last = np.zeros(len(self.offsets), dtype=bool)
+        is_last[np.cumsum([len(run.offsets) for run in runs]) - 1] = True
+        firsts = pl.concat([run.firsts for run in runs])
         numbered = firsts.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(_BLOCK))
         # Equal rows are in the order of their blocks.
         self._ordered = sort_rows(numbered, by)
-        order = self._ordered[_BLOCK].to_list()
+        order = self._ordered[_BLOCK].to_numpy()
         columns = [pl.col(name).ne_missing(pl.col(name).shift()) for name in firsts.columns]
         changes = self._ordered.select(pl.any_horizontal(columns)).to_series()
-        self._group_of_rank: list[int] = changes.cast(pl.Int64).cum_sum().to_list()
-        self.ranks = [0] * len(order)
-        self.groups = [0] * len(order)
+        self._group_of_rank = changes.cast(pl.Int64).cum_sum().to_numpy()
         """Equal rows have the same group."""
-        for rank, number in enumerate(order):
-            self.ranks[number] = rank
-            self.groups[number] = self._group_of_rank[rank]
+        count = len(order)
+        self._ranks = np.empty(count, dtype=np.int64)
+        self._ranks[order] = np.arange(count)
+        self._next_ranks = np.where(is_last, count, np.roll(self._ranks, -1))
+        """Of the sample after each block: no row of the block is after it."""
+        groups = self._group_of_rank[self._ranks]
+        self._constant_group = np.where(is_last | (groups != np.roll(groups, -1)), -1, groups)
+        """The group of all rows of a block, if they are equal; else -1."""
 
-    def group_at(self, rank: int) -> int:
-        return self._group_of_rank[rank]
-
-    def row(self, rank: int | None) -> pl.DataFrame | None:
-        return None if rank is None else self._ordered.slice(rank, 1).drop(_BLOCK)
+    def row(self, bound: int | None) -> pl.DataFrame | None:
+        return None if bound is None else self._ordered.slice(bound, 1).drop(_BLOCK)
 
     def bounds(self) -> Iterator[tuple[int | None, int | None]]:
-        """Ranges of values, as the ranks of their first samples: none is within equal rows."""
-        starts = [self._group_of_rank.index(self._group_of_rank[rank])
-                  for rank in range(_RANGE_BLOCKS, len(self.ranks), _RANGE_BLOCKS)]  # fmt: skip
+        """Ranges of values between two bounds."""
+        groups = self._group_of_rank
+        starts = [
+            int(np.searchsorted(groups, groups[rank])) for rank in range(_RANGE_BLOCKS, len(groups), _RANGE_BLOCKS)
+        ]
         kept: list[int | None] = [None, *dict.fromkeys(starts), None]
         yield from pairwise(kept)
+
+    def constant(self, low: int | None) -> Numbers:
+        """Blocks of rows that all equal the lower bound: there may be any number of them."""
+        return np.flatnonzero(self._is_constant(low))
+
+    def _is_constant(self, low: int | None) -> npt.NDArray[np.bool_]:
+        equal: npt.NDArray[np.bool_] = self._constant_group == (-2 if low is None else self._group_of_rank[low])
+        return equal
+
+    def overlapping(self, low: int | None, high: int | None) -> Numbers:
+        """Other blocks with rows from the lower bound on and before the upper one."""
+        starts_before = self._ranks < (len(self._ranks) if high is None else high)
+        ends_after = self._next_ranks >= (-1 if low is None else low)
+        return np.flatnonzero(starts_before & ends_after & ~self._is_constant(low))
+
+    def across(self, bound: int | None) -> Numbers:
+        """Blocks that start before the bound and may have rows after it."""
+        if bound is None:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero((self._ranks < bound) & (self._next_ranks >= bound))
+
+    def rows_before(self, bound: int | None) -> tuple[int, int]:
+        """At least and at most how many rows are before the bound; for None, as an upper one, all of them."""
+        if bound is None:
+            return 0, int(self._heights.sum())
+        least = int(self._heights[self._next_ranks < bound].sum())
+        return least, least + int(self._heights[self.across(bound)].sum())

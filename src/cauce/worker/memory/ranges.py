@@ -1,4 +1,4 @@
-"""Splits the input of a fold into ranges of the hash of its keys, in temporary files.
+"""Ranges of the hash of a fold's keys: their rows in temporary files, and how many fit into the memory together.
 
 The rows of a range, and the order of its records, depend only on the set of records that the fold has read: neither on
 their order nor on the holder of the task.
@@ -6,46 +6,37 @@ their order nor on the holder of the task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 import polars as pl
 
-from cauce.job.frames import dump_frame, load_frame
 from cauce.operators.partition import key_hashes
-from cauce.operators.weight import longest_texts, weigh
+from cauce.operators.weight import weigh
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
 from cauce.worker.edge_input import Collected, Name
-from cauce.worker.memory.spill import Spill
 
 NamedFrame = tuple[Name, pl.DataFrame]
 
 HASHES = 1 << 64
-RANGES = 16
-"""Into how many ranges a range is split that is too large itself."""
-MOST_RANGES = 128
-"""Into how many the whole input is split at most."""
-
-
-class _Chunk(msgspec.Struct, frozen=True, array_like=True):
-    """Rows of several records; `runs` are the number, the producer and the rows of each."""
-
-    runs: list[tuple[int, int, int]]
-    frame: bytes
+_FEWEST_RANGES, _MOST_RANGES = 8, 64
+_PIECE_BYTES = 1 << 14
+"""A chunk of rows is divided into pieces of about this size at least: smaller ones cost more than they save."""
+_HOT_SHARE = 0.75
+"""A hash is hot if more than this share of the rows have it."""
 
 
 @dataclass
 class EdgeRange:
     """The rows of one edge in a range: `read` returns them from the first one at each call. `weight` is their size,
-    before they are merged; `low` and `high` are the smallest and the largest hash (None: unknown)."""
+    before they are merged (None: unknown); `low` and `high` are the smallest and the largest hash (None: unknown)."""
 
     edge: Edge
     read: Callable[[], Iterator[NamedFrame]]
     empty: pl.DataFrame | None = None
-    weight: int = 0
+    weight: int | None = None
     longest: dict[str, int] = field(default_factory=dict)
     low: int | None = None
     high: int | None = None
@@ -57,7 +48,7 @@ class EdgeRange:
     def collect(self, fold_bytes: int) -> Collected | None:
         """All its rows, merged if the edge defines a merge; None if they weigh more than `fold_bytes`."""
         collected = Collected(self.edge, fold_bytes, self.longest)
-        if self.edge.merge is None and self.weight > fold_bytes:
+        if self.edge.merge is None and self.weight is not None and self.weight > fold_bytes:
             return None
         for name, frame in self.read():
             collected.add(name, frame, weigh(frame))
@@ -69,9 +60,34 @@ class EdgeRange:
         collected.condense()
         return collected if collected.weight <= fold_bytes else None
 
+    def frame(self) -> pl.DataFrame:
+        """All its rows, however large: merged, or in the order of their records."""
+        found = list(self.read())
+        if self.edge.merge is None:
+            found.sort(key=lambda each: each[0])
+        frames = [frame for _, frame in found if frame.height] or [frame for _, frame in found[:1]]
+        if not frames:
+            assert self.empty is not None
+            frames = [self.empty]
+        rows = pl.concat(frames)
+        return rows if self.edge.merge is None else self.edge.merge.condense(rows)
+
+    def frame_within(self, fold_bytes: int) -> pl.DataFrame | None:
+        """As `frame`; None if it weighs more than `fold_bytes`."""
+        if self.weight is not None and self.weight <= fold_bytes:
+            return self.frame()
+        collected = self.collect(fold_bytes)
+        return None if collected is None else collected.frame()
+
 
 Range = Sequence[EdgeRange]
 """The rows of all edges of a fold that are split by their keys."""
+
+
+def weight_of(found: Range) -> int | None:
+    """The size of all rows; None if it is unknown."""
+    weights = [each.weight for each in found if each.weight is not None]
+    return sum(weights) if len(weights) == len(found) else None
 
 
 def is_one_hash(found: Range) -> bool:
@@ -83,6 +99,9 @@ def is_one_hash(found: Range) -> bool:
 
 def collect_all(found: Range, fold_bytes: int) -> dict[int, pl.DataFrame] | None:
     """The frames of all edges; None if they weigh more than `fold_bytes` together."""
+    weight = weight_of(found)
+    if weight is not None and weight <= fold_bytes:
+        return {each.edge.number: each.frame() for each in found}
     frames: dict[int, pl.DataFrame] = {}
     left = fold_bytes
     for each in found:
@@ -94,94 +113,76 @@ def collect_all(found: Range, fold_bytes: int) -> dict[int, pl.DataFrame] | None
     return frames
 
 
-@dataclass(frozen=True)
-class Splitter:
-    """Splits the rows of an edge into `count` ranges by the hash of `keys`, divided by `divisor`. The files are named
-    after `path`. Ranges before `first` are left out."""
-
-    spill: Spill
-    path: str
-    keys: tuple[str, ...]
-    count: int
-    divisor: int
-    chunk_bytes: int
-    first: int = 0
-
-    def split(self, source: EdgeRange) -> list[EdgeRange]:
-        parts = [_Part(self.spill, f"{self.path}-{number}.{source.edge.number}") for number in range(self.count)]
-        longest = dict(source.longest)
-        empty = source.empty
-        for chunk in _chunks(source.read(), self.chunk_bytes):
-            for _, frame in chunk:
-                longest = longest_texts(frame, longest)
-            empty = chunk[0][1].clear()
-            self._split_chunk(source.edge, chunk, parts)
-            tick()
-        return [part.range(source.edge, empty, longest) for part in parts]
-
-    def _split_chunk(self, edge: Edge, chunk: list[NamedFrame], parts: list[_Part]) -> None:
-        rows = pl.concat([frame for _, frame in chunk])
-        names = [name for name, _ in chunk]
-        runs = np.repeat(np.arange(len(chunk)), [frame.height for _, frame in chunk])
-        if edge.merge is not None:
-            rows, names = edge.merge.condense(rows), [(0, 0)]
-            runs = np.zeros(rows.height, dtype=np.int64)
-        hashes = key_hashes(rows, self.keys)
-        numbers = ((hashes // self.divisor) % self.count).to_numpy()
-        for number in range(self.first, self.count):
-            index = np.flatnonzero(numbers == number)
-            if len(index):
-                sizes = np.bincount(runs[index], minlength=len(names)).tolist()
-                kept = [(*name, size) for name, size in zip(names, sizes, strict=True) if size]
-                parts[number].add(kept, rows[index], hashes.gather(index))
+def grouped(ranges: Sequence[Range], fold_bytes: int, first: int = 0) -> Iterator[tuple[range, Range]]:
+    """Combines neighbours that fit into the memory together. Returns their numbers, and the rows. The ranges before
+    `first`, with which a group starts, are left out: the others are combined in the same way."""
+    start, size = first, 0
+    for number in range(first, len(ranges)):
+        weight = weight_of(ranges[number]) or 0
+        if number > start and size + weight > fold_bytes:
+            yield range(start, number), _combined(ranges[start:number])
+            start, size = number, 0
+        size += weight
+    if start < len(ranges):
+        yield range(start, len(ranges)), _combined(ranges[start:])
 
 
-class _Part:
-    """A range that is being written."""
-
-    def __init__(self, spill: Spill, name: str) -> None:
-        self._spill = spill
-        self._name = name
-        self._weight = 0
-        self._low: int | None = None
-        self._high: int | None = None
-
-    def add(self, runs: list[tuple[int, int, int]], frame: pl.DataFrame, hashes: pl.Series) -> None:
-        self._spill.append(self._name, msgspec.msgpack.encode(_Chunk(runs, dump_frame(frame))))
-        self._weight += weigh(frame)
-        low, high = int(hashes.min()), int(hashes.max())  # type: ignore[arg-type]
-        self._low = low if self._low is None else min(self._low, low)
-        self._high = high if self._high is None else max(self._high, high)
-
-    def range(self, edge: Edge, empty: pl.DataFrame | None, longest: dict[str, int]) -> EdgeRange:
-        return EdgeRange(edge, self._read, empty, self._weight, longest, self._low, self._high)
-
-    def _read(self) -> Iterator[NamedFrame]:
-        for data in self._spill.read(self._name):
-            chunk = msgspec.msgpack.decode(data, type=_Chunk)
-            frame, start = load_frame(chunk.frame), 0
-            for seq, producer, rows in chunk.runs:
-                yield (seq, producer), frame.slice(start, rows)
-                start += rows
+def _combined(ranges: Sequence[Range]) -> Range:
+    return [_combined_edge(list(parts)) for parts in zip(*ranges, strict=True)]
 
 
-def _chunks(frames: Iterable[NamedFrame], chunk_bytes: int) -> Iterator[list[NamedFrame]]:
-    """Frames in groups of about this size."""
-    chunk: list[NamedFrame] = []
-    size = 0
-    for name, frame in frames:
-        chunk.append((name, frame))
-        size += weigh(frame)
-        if size >= chunk_bytes:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+def _combined_edge(parts: Sequence[EdgeRange]) -> EdgeRange:
+    def read() -> Iterator[NamedFrame]:
+        for part in parts:
+            yield from part.read()
+
+    if len(parts) == 1:
+        return parts[0]
+    lows = [part.low for part in parts if part.low is not None]
+    highs = [part.high for part in parts if part.high is not None]
+    first = parts[0]
+    weight = sum(part.weight or 0 for part in parts)
+    return EdgeRange(
+        first.edge, read, first.empty, weight, first.longest, min(lows, default=None), max(highs, default=None)
+    )
 
 
-def range_count(weight: int, fold_bytes: int) -> int:
-    """Into how many ranges an input is split: a power of two."""
+def range_count(fold_bytes: int, weight: int | None = None) -> int:
+    """Into how many ranges an input is split, by its size if that is known: a power of two."""
+    most = _MOST_RANGES
+    while most > _FEWEST_RANGES and most * _PIECE_BYTES > fold_bytes // 2:
+        most //= 2
     count = 2
-    while count < MOST_RANGES and count * fold_bytes * 4 < weight * 5:
+    while count < most and (weight is None or count * fold_bytes * 4 < weight * 5):
         count *= 2
     return count
+
+
+def hot_hash(found: Range) -> int | None:
+    """The hash of more than three quarters of the rows of the largest edge, if there is one.
+
+    The first pass cancels pairs of different hashes: what remains is the only one that may be so frequent. The second
+    one counts its rows."""
+    largest = max(found, key=lambda each: each.weight or 0)
+    candidate, surplus, rows = 0, 0, 0
+    for hashes in _hashes(largest):
+        middle = np.partition(hashes, len(hashes) // 2)[len(hashes) // 2]
+        remaining = max(2 * int(np.count_nonzero(hashes == middle)) - len(hashes), 0)
+        rows += len(hashes)
+        if int(middle) == candidate:
+            surplus += remaining
+        elif remaining > surplus:
+            candidate, surplus = int(middle), remaining - surplus
+        else:
+            surplus -= remaining
+    if surplus <= rows * (2 * _HOT_SHARE - 1):
+        return None
+    count = sum(int(np.count_nonzero(hashes == candidate)) for hashes in _hashes(largest))
+    return candidate if count > rows * _HOT_SHARE else None
+
+
+def _hashes(found: EdgeRange) -> Iterator[np.ndarray]:
+    for _, frame in found.read():
+        if frame.height:
+            yield key_hashes(frame, found.edge.keys).to_numpy()
+        tick()

@@ -70,8 +70,6 @@ class _Values:
             return []
         wanted = [*aggregate.ranks(self.count), self.count - 1]
         found: dict[int, object] = {}
-        first = 0
-        for piece in self._sort.sorted():
+        for first, piece in self._sort.around(wanted):
             found |= {rank: piece.item(rank - first, 0) for rank in wanted if first <= rank < first + piece.height}
-            first += piece.height
         return [found[rank] for rank in wanted]

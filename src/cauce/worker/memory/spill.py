@@ -11,6 +11,7 @@ import os
 import shutil
 import struct
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,9 @@ _LENGTH = struct.Struct("<Q")
 
 class Spill(Protocol):
     """Named sequences of byte strings."""
+
+    written_bytes: int
+    """All that was appended so far."""
 
     def append(self, name: str, data: bytes) -> int:
         """Appends to a sequence. Returns the offset, for `read_at`."""
@@ -43,11 +47,13 @@ class MemorySpill:
     """In memory, for simulations: it disappears with its process."""
 
     def __init__(self) -> None:
+        self.written_bytes = 0
         self._parts: dict[str, list[bytes]] = {}
 
     def append(self, name: str, data: bytes) -> int:
         parts = self._parts.setdefault(name, [])
         parts.append(data)
+        self.written_bytes += len(data)
         return len(parts) - 1
 
     def read(self, name: str) -> Iterator[bytes]:
@@ -68,9 +74,12 @@ class FileSpill:
     one that still runs without its lease fails and is dropped."""
 
     def __init__(self, parent: Path, task: str) -> None:
+        self.written_bytes = 0
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
+        self._removal = weakref.finalize(self, _remove, self._folder, parent)
+        """Also if the task is dropped."""
 
     def append(self, name: str, data: bytes) -> int:
         try:
@@ -92,7 +101,8 @@ class FileSpill:
             offset = file.tell()
             file.write(_LENGTH.pack(len(data)))
             file.write(data)
-            return offset
+        self.written_bytes += len(data)
+        return offset
 
     def read(self, name: str) -> Iterator[bytes]:
         path = self._folder / name
@@ -111,9 +121,13 @@ class FileSpill:
         (self._folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with suppress(OSError):
-            os.rmdir(self._parent)
+        self._removal()
+
+
+def _remove(folder: Path, parent: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        os.rmdir(parent)
 
 
 def spill_folder(scratch: Path | None, job: str) -> Path:

@@ -15,8 +15,9 @@ from cauce.plan.evaluate import Stream
 from cauce.plan.nodes import Final
 from cauce.process.progress import tick
 from cauce.worker.edge_input import Name
-from cauce.worker.memory.ranges import HASHES, RANGES, EdgeRange, Splitter, is_one_hash
+from cauce.worker.memory.ranges import HASHES, EdgeRange, is_one_hash, range_count
 from cauce.worker.memory.spill import Spill
+from cauce.worker.memory.splitting import ByHash, EdgeSplitter
 
 
 def row_stream(spill: Spill, found: EdgeRange, name: str, piece_bytes: int) -> Stream:
@@ -62,9 +63,9 @@ def value_stream(spill: Spill, found: EdgeRange, name: str, piece_bytes: int) ->
     def read() -> Iterator[pl.DataFrame]:
         for leaf in leaves:
             assert leaf is not None
-            collected = leaf.collect(piece_bytes)
-            assert collected is not None
-            yield collected.frame()
+            frame = leaf.frame_within(piece_bytes)
+            assert frame is not None
+            yield frame
             tick()
 
     return read
@@ -74,13 +75,16 @@ def _leaves(
     spill: Spill, found: EdgeRange, name: str, piece_bytes: int, keys: tuple[str, ...], divisor: int
 ) -> Iterator[EdgeRange | None]:
     """Ranges of at most this size; None for one that cannot be split."""
-    if divisor > 1 and found.collect(piece_bytes) is not None:
+    small = found.weight is not None and found.weight <= piece_bytes
+    if divisor > 1 and (small or found.collect(piece_bytes) is not None):
         yield found
         return
-    if (divisor > 1 and is_one_hash([found])) or divisor * RANGES > HASHES:
+    count = range_count(piece_bytes, found.weight)
+    if (divisor > 1 and is_one_hash([found])) or divisor * count > HASHES:
         yield None
         return
-    parts = Splitter(spill, name, keys, RANGES, divisor, piece_bytes // 2).split(found)
-    for number, part in enumerate(parts):
+    splitter = EdgeSplitter(spill, name, found.edge, keys, ByHash(count, divisor), piece_bytes // 2)
+    splitter.add_all(found)
+    for number, part in enumerate(splitter.ranges()):
         if not part.is_empty:
-            yield from _leaves(spill, part, f"{name}-{number}", piece_bytes, keys, divisor * RANGES)
+            yield from _leaves(spill, part, f"{name}-{number}", piece_bytes, keys, divisor * count)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 import polars as pl
 
@@ -10,10 +12,11 @@ from cauce.plan.evaluate import answer, run_fold
 from cauce.worker.edge_input import Intake
 from cauce.worker.journal import JournalState
 from cauce.worker.memory.spill import Spill
+from cauce.worker.memory.splitting import InputSplitter
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.outputs import FoldOutput, PageOutput
-from cauce.worker.tasks.sorted_answer import send_sorted
-from cauce.worker.tasks.split_fold import NotVisible, Progress, SplitFold, whole_input
+from cauce.worker.tasks.sorted_answer import send_at_once, send_sorted
+from cauce.worker.tasks.split_fold import NotVisible, Progress, SplitFold, first_rule, is_splittable, own_edges
 from cauce.worker.tasks.task import Step, Task
 
 FOLD_SEQ = 0
@@ -29,7 +32,8 @@ _SNAPSHOT_BYTES = 768 << 20
 class FoldTask(Task):
     """A partition of a later stage: merges its input, and appends its output when the input is complete.
 
-    If the input exceeds its share of the memory, it is only counted as it arrives, and then read again and split."""
+    If the input exceeds its share of the memory, it is split into temporary files as it arrives. If the stage has no
+    keys to split it by, it is only counted, and read again when it is complete."""
 
     sides_seq = FOLD_SEQ
     """A fold has one start for everything: merging its input is part of its work."""
@@ -37,6 +41,9 @@ class FoldTask(Task):
     def __init__(self, context: JobContext, spec: TaskSpec) -> None:
         super().__init__(context, spec)
         self._progress: Progress | None = None
+        self._split: _Split | None = None
+        self._spill: Spill | None = None
+        """Its last temporary files, which may be removed."""
 
     @property
     def _own(self) -> dict[int, Intake]:
@@ -50,21 +57,74 @@ class FoldTask(Task):
             for number, each in dumped.items():
                 self.intakes[number].restore(each)
 
+    @property
+    def held_bytes(self) -> int:
+        return self.context.budget.account.held_by(self)
+
+    @property
+    def spilled_bytes(self) -> int:
+        return self._spill.written_bytes if self._spill is not None else 0
+
     def park(self) -> None:
-        """Drops the input that it holds. It is read again when it is complete."""
-        for intake in self._own.values():
-            intake.park()
+        """Drops the input that it holds, or writes it to its temporary files. If it is dropped, it is read again when
+        it is complete."""
+        if self._split is None:
+            for intake in self._own.values():
+                intake.park()
+            return
+        try:
+            self._split.splitter.flush()
+        except BaseException:
+            # Another task may have called this, and is blamed for it. This one must not continue without these rows.
+            self._stop_splitting()
+            raise
+
+    def release(self) -> None:
+        self._stop_splitting()
+        super().release()
+
+    def abort(self) -> None:
+        self._stop_splitting()
+        super().abort()
 
     def sides_moved(self) -> None:
         own = self._own
         budget = self.context.budget
-        if budget.fold_bytes and sum(intake.weight for intake in own.values()) > budget.fold_bytes:
-            self.park()
-        budget.account.set_held(self, sum(intake.held_bytes for intake in own.values()))
+        if self._split is None and self._is_too_large():
+            self._start_splitting()
+        held = (
+            self._split.splitter.held_bytes
+            if self._split is not None
+            else sum(each.held_bytes for each in own.values())
+        )
+        budget.account.set_held(self, held)
+        if self._split is not None:
+            return
         read = sum(intake.read_bytes for intake in own.values())
         held = sum(intake.state_bytes() for intake in own.values()) if read >= self.context.limits.snapshot_bytes else 0
         if self.context.limits.snapshot_bytes <= read >= held and held < _SNAPSHOT_BYTES:
             self._snapshot()
+
+    def _start_splitting(self) -> None:
+        """Splits the input while it arrives, or only counts it if the stage has no keys."""
+        if not is_splittable(self.context, self.spec.stage) or not self.spec.stage.sends:
+            self.park()
+            return
+        rule = first_rule(self.context, self.spec.stage)
+        edges = own_edges(self.context, self.spec.stage)
+        self._spill = spill = self.context.budget.spill(self.spec)
+        splitter = InputSplitter(spill, "r", edges, rule, self.context.budget.fold_bytes // 2)
+        self._split = _Split(splitter, spill)
+        for intake in self._own.values():
+            intake.divert(splitter.sink(intake.edge))
+
+    def _stop_splitting(self) -> None:
+        """Removes the temporary files. The input is read again from its start."""
+        if self._split is not None:
+            self._split.spill.close()
+            self._split = None
+            for intake in self._own.values():
+                intake.restart()
 
     def _snapshot(self) -> None:
         dumped = {number: intake.dump() for number, intake in self._own.items()}
@@ -80,7 +140,7 @@ class FoldTask(Task):
         too_large = self._is_too_large()
         parked = any(intake.parked for intake in self._own.values())
         try:
-            if too_large or parked or self._progress is not None:
+            if self._split is not None or too_large or parked or self._progress is not None:
                 self._work_in_parts(too_large=too_large)
             else:
                 self._work_at_once()
@@ -110,27 +170,29 @@ class FoldTask(Task):
             pages.end()
 
     def _work_in_parts(self, *, too_large: bool) -> None:
-        """Reads the input again, in parts that fit into the memory."""
+        """Computes the input in parts that fit into the memory. Reads it again unless it has been split."""
         self.park()
         self.context.budget.account.set_held(self, 0)
         broadcast = {number: each for number, each in self.intakes.items() if each.edge.spread == "broadcast"}
         shared = {number: intake.frame() for number, intake in broadcast.items()}
-        weights = {number: intake.total_weight for number, intake in self._own.items()}
-        spill = self.context.budget.spill(self.spec)
+        split, self._split = self._split, None
+        self._spill = spill = self.context.budget.spill(self.spec) if split is None else split.spill
+        ranges = None if split is None else split.splitter.ranges()
         try:
             if self.spec.stage.sends:
-                SplitFold(self, spill, shared, self._save).run(weights, too_large=too_large, progress=self._progress)
+                SplitFold(self, spill, shared, self._save).run(ranges, too_large=too_large, progress=self._progress)
             if self.spec.stage.result is not None:
-                self._send_answer(spill, weights, shared)
+                self._send_answer(spill, shared, too_large=too_large)
         finally:
             spill.close()
 
-    def _send_answer(self, spill: Spill, weights: dict[int, int], shared: dict[int, pl.DataFrame]) -> None:
+    def _send_answer(self, spill: Spill, shared: dict[int, pl.DataFrame], *, too_large: bool) -> None:
         stage = self.spec.stage
         assert stage.result is not None
         sent = self._progress.path[0] if self._progress is not None else 0
         output = PageOutput(self, self.context.topology.result_log(stage.result.query), sent)
-        send_sorted(self, spill, whole_input(self, weights), shared, output, self._save_pages)
+        if too_large or not send_at_once(self, shared, output):
+            send_sorted(self, spill, shared, output, self._save_pages)
         output.end()
 
     def _save_pages(self, pages: int) -> None:
@@ -140,3 +202,11 @@ class FoldTask(Task):
     def _save(self, progress: Progress) -> None:
         self._progress = progress
         self._snapshot()
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The input of a fold while it is split into temporary files."""
+
+    splitter: InputSplitter
+    spill: Spill

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Limits:
     """A step reads at most `read_bytes` of a log. A fold takes a snapshot after reading `snapshot_bytes`, or the size
-    of its state if that is larger: a restart replays at most that much. A job fails after `lethal_attempts`
-    consecutive worker crashes. Without a `journal` a lane starts over after a crash."""
+    of its state if that is larger: a restart replays at most that much. A page of an answer has at most `page_rows`
+    rows, and fewer if they exceed `page_bytes`. A job fails after `lethal_attempts` consecutive worker crashes. Without
+    a `journal` a lane starts over after a crash."""
 
     read_bytes: int = 8 << 20
     snapshot_bytes: int = 32 << 20
     page_rows: int = 10_000
+    page_bytes: int = 16 << 20
     record_rows: int = 250_000
     lethal_attempts: int = 3
     journal: bool = True

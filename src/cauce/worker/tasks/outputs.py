@@ -7,6 +7,7 @@ import polars as pl
 from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, record
 from cauce.job.frames import frame_record
+from cauce.operators.weight import weigh
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
 from cauce.worker.tasks.task import Task
@@ -39,8 +40,9 @@ class FoldOutput:
 
 
 class PageOutput:
-    """Sends the rows of an answer, in order, as pages of exactly `page_rows` rows; the last one may have fewer. Pages
-    before number `first` are known to be in the log."""
+    """Sends the rows of an answer, in order, as pages of exactly `page_rows` rows, or fewer if these exceed
+    `page_bytes`; the last one may have fewer. So the pages depend only on the rows. Pages before number `first` are
+    known to be in the log."""
 
     def __init__(self, task: Task, log: Log, first: int = 0) -> None:
         self._task = task
@@ -48,18 +50,29 @@ class PageOutput:
         self._first = first
         self._held: list[pl.DataFrame] = []
         self._held_rows = 0
+        self._held_bytes = 0
         self.pages = 0
 
     def add(self, frame: pl.DataFrame) -> None:
         self._held.append(frame)
         self._held_rows += frame.height
-        rows = self._task.context.limits.page_rows
-        if self._held_rows >= rows:
-            whole = self._held_rows - self._held_rows % rows
-            held = pl.concat(self._held)
-            for page in pieces_of(held.head(whole), rows):
-                self._send(page)
-            self._held, self._held_rows = [held.slice(whole)], held.height - whole
+        self._held_bytes += weigh(frame)
+        limits = self._task.context.limits
+        if self._held_rows >= limits.page_rows or self._held_bytes > limits.page_bytes:
+            self._send_whole_pages()
+
+    def _send_whole_pages(self) -> None:
+        limits = self._task.context.limits
+        held, start = pl.concat(self._held), 0
+        while start < held.height:
+            page = held.slice(start, limits.page_rows)
+            rows = rows_within(page, limits.page_bytes)
+            if rows == held.height - start < limits.page_rows:
+                break
+            self._send(page.head(rows))
+            start += rows
+        rest = held.slice(start)
+        self._held, self._held_rows, self._held_bytes = [rest], rest.height, weigh(rest)
 
     def end(self) -> None:
         """Sends the remaining rows and the number of pages. There is at least one page."""
@@ -77,3 +90,17 @@ class PageOutput:
 def pieces_of(frame: pl.DataFrame, rows: int) -> list[pl.DataFrame]:
     """Splits the frame, in order, into pieces of at most `rows` rows; at least one piece."""
     return [frame.slice(start, rows) for start in range(0, max(frame.height, 1), rows)]
+
+
+def rows_within(frame: pl.DataFrame, most_bytes: int) -> int:
+    """How many of the first rows weigh at most so much together; at least one."""
+    if weigh(frame) <= most_bytes:
+        return frame.height
+    fits, exceeds = 1, frame.height
+    while exceeds - fits > 1:
+        middle = (fits + exceeds) // 2
+        if weigh(frame.head(middle)) <= most_bytes:
+            fits = middle
+        else:
+            exceeds = middle
+    return fits

@@ -7,7 +7,7 @@ task makes the same output, and a new one continues after the last range whose o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import polars as pl
@@ -24,24 +24,26 @@ from cauce.plan.physical import Edge, Stage
 from cauce.process.progress import tick
 from cauce.worker.memory.ranges import (
     HASHES,
-    RANGES,
     EdgeRange,
     NamedFrame,
     Range,
-    Splitter,
     collect_all,
+    grouped,
+    hot_hash,
     is_one_hash,
     range_count,
+    weight_of,
 )
 from cauce.worker.memory.ranked_state import ranked_state
 from cauce.worker.memory.spill import Spill
+from cauce.worker.memory.splitting import Apart, ByHash, InputSplitter, Rule
 from cauce.worker.memory.streams import row_stream, value_stream
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.outputs import Counts, FoldOutput
 from cauce.worker.tasks.task import Task
 
 Path = tuple[int, ...]
-"""The numbers of a range, and of the ranges that it is part of."""
+"""The number of a group of ranges, which is that of its first range, after those of the groups that it is part of."""
 
 
 class NotVisible(Exception):
@@ -68,6 +70,11 @@ def own_edges(context: JobContext, stage: Stage) -> list[Edge]:
     return [edge for edge in edges if edge.spread != "broadcast"]
 
 
+def first_rule(context: JobContext, stage: Stage) -> ByHash:
+    """The ranges of the whole input of a partition, whose size is not known while it arrives."""
+    return ByHash(range_count(context.budget.fold_bytes), stage.partitions)
+
+
 class SplitFold:
     """`shared` are the broadcast inputs. `save` stores the progress durably."""
 
@@ -84,62 +91,83 @@ class SplitFold:
         self._done: Path = ()
         self._output = FoldOutput(task)
 
-    def run(self, weights: Mapping[int, int], *, too_large: bool, progress: Progress | None) -> None:
-        """`weights` are the sizes of all rows of each edge; `too_large` whether they are known to exceed the share."""
+    def run(self, ranges: Sequence[Range] | None, *, too_large: bool, progress: Progress | None) -> None:
+        """`ranges` is the input if it was split as it arrived; else it is read again. `too_large`: whether it is known
+        to exceed the share."""
         if progress is not None:
             self._done = tuple(progress.path)
             self._output = FoldOutput(self._task, progress.sent)
-        found = whole_input(self._task, weights)
         if is_splittable(self._context, self._stage):
-            count = range_count(sum(weights.values()), self._fold_bytes)
-            self._visit(found, (), self._stage.partitions, count, too_large=too_large)
+            self._run_ranges(ranges, too_large=too_large or progress is not None)
         else:
-            self._compute_or_stream(found, ())
+            self._compute_or_stream(whole_input(self._task), too_large=too_large)
         self._output.end()
         self._task.flush()
 
-    def _visit(self, found: Range, path: Path, divisor: int, count: int, *, too_large: bool = False) -> None:
-        """Computes a range, or splits it if it is too large."""
-        if path and path <= self._done[: len(path)] and (path < self._done[: len(path)] or path == self._done):
-            return
+    def _run_ranges(self, ranges: Sequence[Range] | None, *, too_large: bool) -> None:
+        if ranges is None:
+            found = whole_input(self._task)
+            frames = None if too_large else collect_all(found, self._fold_bytes)
+            if frames is not None:
+                self._compute(frames, ())
+                return
+            ranges = self._split(found, (), first_rule(self._context, self._stage))
+        self._visit_groups(ranges, (), self._stage.partitions * len(ranges))
+
+    def _visit_groups(self, ranges: Sequence[Range], path: Path, divisor: int) -> None:
+        for numbers, group in grouped(ranges, self._fold_bytes, self._first(path)):
+            self._visit(group, (*path, numbers[0]), divisor)
+            self._remove(path, numbers)
+
+    def _first(self, path: Path) -> int:
+        """The first group within the ranges of a path that may not be done."""
         partly_done = path == self._done[: len(path)] and len(self._done) > len(path)
-        if not partly_done and not too_large:
-            if path and self._output.sent and all(each.is_empty for each in found):
+        return self._done[len(path)] if partly_done else 0
+
+    def _visit(self, found: Range, path: Path, divisor: int) -> None:
+        """Computes a group of ranges, or splits it if it is too large."""
+        done = self._done[: len(path)]
+        if path < done or path == self._done:
+            return
+        if path != done:
+            if self._output.sent and all(each.is_empty for each in found):
                 return
             frames = collect_all(found, self._fold_bytes)
             if frames is not None:
                 self._compute(frames, path)
                 return
-        if is_one_hash(found) or divisor * count > HASHES:
+        if is_one_hash(found):
             self._stream(found, path)
             return
-        first = self._done[len(path)] if partly_done else 0
-        for number, part in enumerate(self._split(found, path, divisor, count, first)):
-            if number >= first:
-                self._visit(part, (*path, number), divisor * count, RANGES)
-                self._remove(path, number)
+        hot = hot_hash(found)
+        count = range_count(self._fold_bytes, weight_of(found))
+        if hot is not None:
+            self._visit_groups(self._split(found, path, Apart(hot)), path, divisor)
+        elif divisor * count <= HASHES:
+            self._visit_groups(self._split(found, path, ByHash(count, divisor)), path, divisor * count)
+        else:
+            self._stream(found, path)
 
-    def _split(self, found: Range, path: Path, divisor: int, count: int, first: int) -> Iterator[Range]:
-        name = _name(path)
-        parts: list[list[EdgeRange]] = []
-        for each in found:
-            splitter = Splitter(self._spill, name, each.edge.keys, count, divisor, self._fold_bytes // 2, first)
-            parts.append(splitter.split(each))
-        return (list(part) for part in zip(*parts, strict=True))
+    def _split(self, found: Range, path: Path, rule: Rule) -> list[Range]:
+        edges = [each.edge for each in found]
+        splitter = InputSplitter(self._spill, _name(path), edges, rule, self._fold_bytes // 2, self._first(path))
+        splitter.add_all(found)
+        return splitter.ranges()
 
-    def _remove(self, path: Path, number: int) -> None:
+    def _remove(self, path: Path, numbers: Iterable[int]) -> None:
         for edge in own_edges(self._context, self._stage):
-            self._spill.remove(f"{_name(path)}-{number}.{edge.number}")
+            for number in numbers:
+                self._spill.remove(f"{_name(path)}-{number}.{edge.number}")
 
     def _compute(self, frames: dict[int, pl.DataFrame], path: Path) -> None:
         self._send(Received({**self._shared, **frames}, slice_cells=self._context.budget.slice_cells), path)
 
-    def _compute_or_stream(self, found: Range, path: Path) -> None:
-        frames = collect_all(found, self._fold_bytes)
+    def _compute_or_stream(self, found: Range, *, too_large: bool) -> None:
+        frames = None if too_large else collect_all(found, self._fold_bytes)
         if frames is not None:
-            self._compute(frames, path)
+            self._compute(frames, ())
         else:
-            self._stream(found, path)
+            self._stream(found, ())
 
     def _send(self, received: Received, path: Path) -> None:
         for edge, frames in run_fold(self._stage, received, self._context.topology.plan.partitions):
@@ -156,7 +184,7 @@ class SplitFold:
         self._send(received, path)
 
 
-def whole_input(task: Task, weights: Mapping[int, int]) -> list[EdgeRange]:
+def whole_input(task: Task) -> list[EdgeRange]:
     """All records of the inputs that are not broadcast, read again from their logs."""
 
     def reading(edge: Edge) -> Callable[[], Iterator[NamedFrame]]:
@@ -170,7 +198,7 @@ def whole_input(task: Task, weights: Mapping[int, int]) -> list[EdgeRange]:
         return read
 
     edges = own_edges(task.context, task.spec.stage)
-    return [EdgeRange(edge, reading(edge), weight=weights[edge.number]) for edge in edges]
+    return [EdgeRange(edge, reading(edge)) for edge in edges]
 
 
 def received_in_pieces(
@@ -202,8 +230,9 @@ def _in_pieces(
     share = max(task.context.budget.fold_bytes // len(found), 1)
     frames, streamed = dict(shared), list[EdgeRange]()
     for each in found:
-        collected = each.collect(share)
-        frame = collected.frame() if collected else ranked_state(spill, each, f"{name}.{each.edge.number}q", share)
+        frame = each.frame_within(share)
+        if frame is None:
+            frame = ranked_state(spill, each, f"{name}.{each.edge.number}q", share)
         if frame is None:
             streamed.append(each)
         else:

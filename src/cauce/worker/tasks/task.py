@@ -155,6 +155,16 @@ class Task:
             intake.reader.position.is_start for intake in self.intakes.values() if intake.edge.spread != "broadcast"
         )
 
+    @property
+    def held_bytes(self) -> int:
+        """For display: the input that it holds in memory, without broadcast inputs."""
+        return 0
+
+    @property
+    def spilled_bytes(self) -> int:
+        """For display: what it has written to temporary files."""
+        return 0
+
     def missing_input(self) -> str | None:
         for intake in self.intakes.values():
             if not intake.complete:

@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from cauce.fabric.names import job_name
+from cauce.fabric.records import Kind, record
 from cauce.gateway.errors import JobOver
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG
 from cauce.worker.loop import Worker
-from cauce.worker.stats import STATS_LOG, Clocks, Stats
+from cauce.worker.stats import STATS_LOG, Clocks, Stats, StatsRecord, TaskNumbers
 from tests.gateway.serving import JOB, OWNER, Sent, World, run_to_end, send
 
 
@@ -75,6 +76,25 @@ def test_a_done_job_has_finished_stages_and_no_backlog(world: World, sent: Sent)
     for stage in graph.stages:
         assert stage.busy + stage.waiting + stage.idle == pytest.approx(1.0, abs=1e-3)
         assert stage.tasks == 0 or stage.busy > 0
+
+
+def test_memory_of_tasks_and_temporary_files_are_summed_up_by_stage(world: World, sent: Sent) -> None:
+    jobs = world.gateway()
+    send(jobs, sent)
+    numbers = {task: TaskNumbers(held_bytes=1_000 + task, spilled_bytes=10) for task in range(1, 4)}
+    name = job_name(OWNER, JOB)
+    publish(world, name, StatsRecord("one", world.clock.now, numbers))
+    stages = jobs.graph(OWNER, JOB).stages
+    assert sum(stage.held_bytes for stage in stages) == 3_006
+    assert sum(stage.spilled_bytes for stage in stages) == 30
+    assert (jobs.figures().task_memory_bytes, jobs.figures().spilled_bytes) == (3_006, 30)
+    finished_later = StatsRecord("one", world.clock.now + 1, {1: msgspec.structs.replace(numbers[1], finished=True)})
+    publish(world, name, finished_later, seq=2)
+    assert sum(stage.held_bytes for stage in jobs.graph(OWNER, JOB).stages) == 2_005
+
+
+def publish(world: World, name: str, stats: StatsRecord, seq: int = 1) -> None:
+    world.fabric().append(name, STATS_LOG, [record(Kind.DATA, 1, seq, msgspec.msgpack.encode(stats))])
 
 
 def test_a_done_job_has_no_backlog_even_without_statistics(world: World, sent: Sent) -> None:

@@ -61,6 +61,8 @@ class TaskProgress:
     made: dict[int, int]
     taken: dict[int, int]
     finished: bool
+    held_bytes: int = 0
+    spilled_bytes: int = 0
 
 
 @dataclass
@@ -111,9 +113,22 @@ class History:
             known = self.progress.get(number)
             if known is None or known.at <= stats.at:
                 finished = numbers.finished or (known is not None and known.finished)
-                self.progress[number] = TaskProgress(stats.at, numbers.made, numbers.taken, finished)
+                held = 0 if finished else numbers.held_bytes
+                self.progress[number] = TaskProgress(
+                    stats.at, numbers.made, numbers.taken, finished, held, numbers.spilled_bytes
+                )
             elif numbers.finished:
-                self.progress[number] = replace(known, finished=True)
+                self.progress[number] = replace(known, finished=True, held_bytes=0)
+
+    @property
+    def held_bytes(self) -> int:
+        """Input that its tasks hold in the memory of workers."""
+        return sum(each.held_bytes for each in self.progress.values())
+
+    @property
+    def spilled_bytes(self) -> int:
+        """What its tasks have written to temporary files."""
+        return sum(each.spilled_bytes for each in self.progress.values())
 
     @property
     def spans(self) -> list[Span]:

@@ -28,7 +28,8 @@ BUCKETS = 120
 class StageBody(msgspec.Struct, frozen=True):
     """Shares of the time of all its tasks: `busy` running, `waiting` leased but without input, `idle` the rest. For a
     job that has ended they cover its whole run time. Rows and bytes are those read from the table, repeated work
-    included. `failed`: one of its tasks failed the job."""
+    included. `failed`: one of its tasks failed the job. `held_bytes` is the input that its tasks hold in memory now,
+    `spilled_bytes` what they have written to temporary files."""
 
     number: int
     name: str
@@ -45,6 +46,8 @@ class StageBody(msgspec.Struct, frozen=True):
     rows_per_s: float
     bytes_per_s: float
     failed: bool = False
+    held_bytes: int = 0
+    spilled_bytes: int = 0
 
 
 class EdgeBody(msgspec.Struct, frozen=True):
@@ -146,6 +149,7 @@ def _stage(view: JobView, history: History, numbers: _Numbers, number: int) -> S
     tasks = [task.number for task in view.topology.tasks if task.stage is stage]
     total, recent = numbers.total.get(number, Gain()), numbers.recent.get(number, Gain())
     busy = numbers.share(recent.busy_s, len(tasks))
+    progress = [history.progress[task] for task in tasks if task in history.progress]
     waiting = min(numbers.share(recent.waiting_s, len(tasks)), round(1.0 - busy, 4))
     return StageBody(
         number,
@@ -163,6 +167,8 @@ def _stage(view: JobView, history: History, numbers: _Numbers, number: int) -> S
         numbers.rate(recent.read.rows),
         numbers.rate(recent.read.bytes),
         not view.failed_tasks().isdisjoint(tasks),
+        0 if view.state in ENDED else sum(each.held_bytes for each in progress),
+        sum(each.spilled_bytes for each in progress),
     )
 
 

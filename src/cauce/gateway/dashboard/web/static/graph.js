@@ -19,7 +19,7 @@ const MARGIN = 12;
 /**
  * @typedef {{number: number, name: string, kind: string, table: string | null, queries: string[], tasks: number,
  *   finished: number, busy: number, waiting: number, idle: number, rows: number, bytes: number,
- *   rows_per_s: number, bytes_per_s: number, failed: boolean}} Stage
+ *   rows_per_s: number, bytes_per_s: number, failed: boolean, held_bytes: number, spilled_bytes: number}} Stage
  * @typedef {{id: string, from_stage: number | null, from_table: string | null, to_stage: number, spread: string,
  *   keys: string[], records: number, rows: number, bytes: number, rows_per_s: number, bytes_per_s: number,
  *   backlog: number, backlog_bytes: number, unit: string}} Edge

@@ -28,11 +28,17 @@ export function shareText(stage, done, live) {
   return `${tasks}busy ${percent(stage.busy)}, waits ${percent(stage.waiting)}`;
 }
 
+/** Its input in memory and in temporary files. @param {Stage} stage */
+function memoryWords(stage) {
+  const held = stage.held_bytes ? `; ${bytes(stage.held_bytes)} of input in memory` : "";
+  return held + (stage.spilled_bytes ? `; ${bytes(stage.spilled_bytes)} written to temporary files` : "");
+}
+
 /** @param {Stage} stage */
 export function stageWords(stage) {
   const failed = stage.failed ? "This stage failed the job. " : "";
   return `${failed}${stage.name}, for ${stage.queries.join(", ")}: ${stage.finished} of ${plural(stage.tasks, "task")} finished; ` +
-    `busy ${percent(stage.busy)}, waiting for input ${percent(stage.waiting)}, idle ${percent(stage.idle)} of the time`;
+    `busy ${percent(stage.busy)}, waiting for input ${percent(stage.waiting)}, idle ${percent(stage.idle)} of the time${memoryWords(stage)}`;
 }
 
 /** @param {Edge} edge */
@@ -52,7 +58,7 @@ export function describe(graph) {
 
 /** @param {HTMLElement} rows */
 export function stageTable(rows) {
-  const heads = ["Stage", "Tasks", "Busy", "Waiting", "Idle", "Rows in", "Bytes in"];
+  const heads = ["Stage", "Tasks", "Busy", "Waiting", "Idle", "Rows in", "Bytes in", "In memory", "In files"];
   return scroller("Stages",
     h("table.compact", {}, h("thead", {}, h("tr", {}, heads.map((head, index) => h(index ? "th.number" : "th", { scope: "col" }, head)))), rows));
 }
@@ -60,7 +66,7 @@ export function stageTable(rows) {
 /** @param {Element} row @param {Stage} stage */
 export function fillRow(row, stage) {
   const cells = [stage.failed ? `${stage.name} (failed)` : stage.name, `${stage.finished} of ${stage.tasks}`, percent(stage.busy), percent(stage.waiting),
-    percent(stage.idle), count(stage.rows), bytes(stage.bytes)];
+    percent(stage.idle), count(stage.rows), bytes(stage.bytes), bytes(stage.held_bytes), bytes(stage.spilled_bytes)];
   while (row.children.length < cells.length) row.append(h(row.children.length ? "td.number" : "td"));
   if (row.children[0].textContent !== cells[0]) replace(row.children[0], breakable(cells[0]));
   cells.slice(1).forEach((text, index) => say(row.children[index + 1], text));

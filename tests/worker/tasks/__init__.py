@@ -1,0 +1,1 @@
+"""Tests of the tasks of a worker."""
