@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.plan import Boolean, Date, Fixed, Float, Integer, Table, Text, Timestamp
+from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.in_process import Settings
 from cauce.runner.sinks import prepare, run_in_memory
 from cauce.scan.cells.kinds import Kind
@@ -54,6 +55,7 @@ class Both:
     rows: Mapping[str, Sequence[Sequence[Any]]]
     part_bytes: int = 200
     row_weight: int = 1
+    memory: MemoryBudget | None = None
     catalogue: Catalogue = field(init=False)
     duckdb: duckdb.DuckDBPyConnection = field(init=False)
 
@@ -78,7 +80,7 @@ class Both:
 
     def frames(self, text: str) -> dict[str, pl.DataFrame]:
         prepared = prepare(sql_dataset(text, self.catalogue), self.folder)
-        return dict(run_in_memory(prepared, Settings(threads=2, part_bytes=self.part_bytes)))
+        return dict(run_in_memory(prepared, Settings(threads=2, part_bytes=self.part_bytes, memory=self.memory)))
 
     def here(self, text: str) -> list[list[Any]]:
         """The rows of the only statement."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench.tpch import queries, tables
-from cauce.plan.nodes import Join, Node, Receive, Scan
+from cauce.plan.nodes import Join, KeyFilter, Node, Receive, Scan
 from cauce.plan.physical import Plan, walk
+from cauce.process.memory_limit import FOLD_FACTOR, MemoryBudget
 from cauce.sql_frontend.catalogue import Catalogue, catalogue_of
 from cauce.sql_frontend.dataset import sql_dataset
 from tests.sql_frontend.runs import Both
@@ -136,3 +137,46 @@ STATEMENTS = [
 def test_answers_equal_duckdb(tmp_path: Path, text: str) -> None:
     both = Both(tmp_path, SCHEMA, DATA, row_weight=100_000)
     both.check(text)
+
+
+LIBRARIES = 100_000_000
+MANY = {
+    "dim": [[1, "a"]],
+    "mid": [[m, m % 2] for m in range(600)],
+    "fact": [[m % 900, m] for m in range(2_000)],
+}
+
+
+@pytest.mark.parametrize(("fold_bytes", "dropped"), [(500, True), (50_000, False)])
+def test_keys_that_exceed_the_memory_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fold_bytes: int, dropped: bool
+) -> None:
+    """The filter only saves work, so the job must not fail for the lack of memory."""
+    skipped = []
+    is_skipped = KeyFilter._is_skipped
+    monkeypatch.setattr(KeyFilter, "_is_skipped", lambda *each: skipped.append(is_skipped(*each)) or skipped[-1])
+    memory = MemoryBudget(LIBRARIES + 2 * FOLD_FACTOR * fold_bytes)
+    both = Both(tmp_path, SCHEMA, MANY, row_weight=10_000, part_bytes=5_000, memory=memory)
+    both.check("SELECT m FROM mid WHERE k = 1 AND EXISTS (SELECT * FROM fact WHERE fact.m = mid.m AND v > 500)")
+    assert set(skipped) == {dropped}
+
+
+def test_only_keys_that_no_join_needs_are_optional() -> None:
+    plan = planned(f"{QUERIES['q05'].rstrip().rstrip(';')};\n{QUERIES['q18']}")
+    filters_of = [
+        node
+        for stage in plan.stages
+        for root in stage.roots
+        for node in walk(root)
+        if isinstance(node, KeyFilter) and isinstance(node.right, Receive)
+    ]
+    read = {node.right.edge for node in filters_of if isinstance(node.right, Receive)}
+    joined = {
+        node.right.edge
+        for stage in plan.stages
+        for root in stage.roots
+        for node in walk(root)
+        if isinstance(node, Join) and not isinstance(node, KeyFilter) and isinstance(node.right, Receive)
+    }
+    assert plan.optional_edges
+    assert plan.optional_edges == read - joined

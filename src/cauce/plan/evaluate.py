@@ -38,7 +38,8 @@ Stream = Callable[[], Iterator[pl.DataFrame]]
 
 class Received:
     """The complete inputs of a stage, shared by all its steps; join build sides are prepared once. Those in `streams`
-    are too large for the memory: each of their pieces holds all rows of its groups if the edge defines a merge."""
+    are too large for the memory: each of their pieces holds all rows of its groups if the edge defines a merge. An
+    optional input that was dropped is in neither."""
 
     def __init__(
         self,
@@ -153,6 +154,9 @@ class Evaluator:
     def streamed(self, edge: int) -> Iterator[pl.DataFrame] | None:
         stream = self._received.streams.get(edge)
         return None if stream is None else stream()
+
+    def is_dropped(self, edge: int) -> bool:
+        return edge not in self._received.frames and edge not in self._received.streams
 
     def build(self, node: Node, on: tuple[str, ...], nulls_equal: bool = False) -> Build:
         if isinstance(node, Receive):

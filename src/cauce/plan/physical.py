@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cauce.plan.nodes import Mergeable, Node, Receive, Scan, Spread
+from cauce.plan.nodes import KeyFilter, Mergeable, Node, Receive, Scan, Spread
 from cauce.plan.outputs import Output
 from cauce.scan.tables import TableSpec
 
@@ -85,6 +85,14 @@ class Plan:
         return {edge.number: edge for stage in self.stages for edge in stage.sends}
 
     @cached_property
+    def optional_edges(self) -> frozenset[int]:
+        """Edges that only filters read, which a stage can do without."""
+        roots = [root for stage in self.stages for root in stage.roots]
+        filters = [node for root in roots for node in walk(root) if isinstance(node, KeyFilter)]
+        found = {each.right.edge for each in filters if isinstance(each.right, Receive)}
+        return frozenset(found.difference(*map(_needed_edges, roots)))
+
+    @cached_property
     def tables(self) -> tuple[TableSpec, ...]:
         return tuple({stage.table.name: stage.table for stage in self.stages if stage.table}.values())
 
@@ -102,3 +110,11 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in node.inputs:
         yield from walk(child)
+
+
+def _needed_edges(node: Node) -> Iterator[int]:
+    """Edges that are read other than as the keys of a filter."""
+    if isinstance(node, Receive):
+        yield node.edge
+    for child in (node.left,) if isinstance(node, KeyFilter) else node.inputs:
+        yield from _needed_edges(child)

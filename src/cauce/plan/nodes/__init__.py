@@ -11,7 +11,7 @@ from cauce.plan.nodes.explode import Explode
 from cauce.plan.nodes.filter import Filter
 from cauce.plan.nodes.group_by import Final, GroupBy, Partial
 from cauce.plan.nodes.inputs import Receive, Scan, Values
-from cauce.plan.nodes.join import Join, Strategy
+from cauce.plan.nodes.join import Join, KeyFilter, Strategy
 from cauce.plan.nodes.limit import Limit
 from cauce.plan.nodes.project import Convert, Pick, Select, WithColumns
 from cauce.plan.nodes.scalars import Scalars
@@ -29,6 +29,7 @@ __all__ = [
     "Final",
     "GroupBy",
     "Join",
+    "KeyFilter",
     "Limit",
     "Mergeable",
     "Node",

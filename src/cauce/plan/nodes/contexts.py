@@ -112,3 +112,6 @@ class Evaluation(Protocol):
 
     def streamed(self, edge: int) -> Iterator[pl.DataFrame] | None:
         """The input from an edge in pieces, if it is too large for the memory."""
+
+    def is_dropped(self, edge: int) -> bool:
+        """Whether the input from an edge was dropped, because it was too large and is not needed."""

@@ -19,7 +19,7 @@ from cauce.plan.checks.keys import check_conditions, check_keys
 from cauce.plan.nodes.base import Beside, Expanding, Exprs, Node, Wanted, columns_of
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
 from cauce.plan.nodes.distinct import Distinct
-from cauce.plan.nodes.inputs import received_by
+from cauce.plan.nodes.inputs import Receive, received_by
 from cauce.plan.nodes.project import Select
 from cauce.plan.schema import Schema, in_short, roots, type_name
 
@@ -138,3 +138,21 @@ class Join(Beside, Expanding):
         further = "".join(f" and {in_short(each)}" for each in self.predicates)
         equal = " (nulls are equal)" if self.nulls_equal else ""
         return f"{self.how} join with {self.right.describe_side()} on {', '.join(self.on)}{equal}{further}"
+
+
+@dataclass(frozen=True, eq=False)
+class KeyFilter(Join):
+    """A semi join that the planner adds, to drop rows early that a later join drops anyway. It keeps all rows if its
+    keys take too much memory."""
+
+    def apply(self, evaluation: Evaluation, rows: Late) -> Late:
+        return rows if self._is_skipped(evaluation) else super().apply(evaluation, rows)
+
+    def expansion(self, evaluation: Evaluation, rows: Late) -> Expansion | None:
+        return None
+
+    def _is_skipped(self, evaluation: Evaluation) -> bool:
+        return isinstance(self.right, Receive) and evaluation.is_dropped(self.right.edge)
+
+    def describe(self) -> str:
+        return f"{super().describe()} (a filter: skipped if its keys take too much memory)"

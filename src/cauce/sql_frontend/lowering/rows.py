@@ -94,7 +94,7 @@ class Lowering:
             column = next(name for name, unique, _ in scan.names if unique == each.column)
             (key,) = each.keys.columns
             keys = self.relation(each.keys).select(pl.col(key).alias(column))
-            relation = relation.join(keys, on=[column], how="semi", strategy="broadcast")
+            relation = Relation(nodes.KeyFilter(relation.node, keys.node, (column,), "semi", "broadcast"))
         if conditions:
             translate = Translator(self.where, read)
             relation = relation.filter(*(translate(each) for each in conditions))

@@ -31,7 +31,7 @@ Buffer = Callable[[int], npt.NDArray[np.uint8]]
 class Budget:
     """The memory of a job in a worker. A fold whose input weighs more than `fold_bytes` (0: no limit) is split; one
     that cannot be split fails if it weighs more than `whole_bytes`, and a stage if its broadcast inputs weigh more than
-    `broadcast_bytes`. Temporary files are in a `spill`, which is made for a task."""
+    `broadcast_bytes`, of which filters may have half. Temporary files are in a `spill`, which is made for a task."""
 
     fold_bytes: int = 0
     whole_bytes: int = 0
@@ -88,7 +88,9 @@ class JobContext:
 
     def received(self, intakes: dict[int, Intake]) -> Received:
         """The complete inputs with their join tables; built once per process if all of them are broadcast."""
-        frames = {number: intake.frame() for number, intake in intakes.items()}
+        optional = self.topology.plan.optional_edges
+        needed = {number: each for number, each in intakes.items() if not (each.parked and number in optional)}
+        frames = {number: intake.frame() for number, intake in needed.items()}
         if any(intake.edge.spread != "broadcast" for intake in intakes.values()):
             return Received(frames, slice_cells=self.budget.slice_cells)
         received = Received(frames, slice_cells=self.budget.slice_cells)
@@ -102,10 +104,21 @@ class JobContext:
             if records:
                 before(sum(len(each.body) for each in records))
             intake.add(records)
+            if intake.edge.number in self.topology.plan.optional_edges:
+                self._drop_if_too_large(intake)
             if intake.edge.spread == "broadcast":
                 self.budget.account.set_broadcast(intake, intake.held_bytes)
 
         return intake.reader.read(self.fabric, self.job, process)
+
+    def _drop_if_too_large(self, intake: Intake) -> None:
+        """Drops the keys of a filter if they exceed its share of the memory for broadcast inputs. All workers must
+        agree, so only the weight of all its rows counts."""
+        if intake.complete:
+            intake.condense()
+        share = self.budget.broadcast_bytes // 2 // len(self.topology.plan.optional_edges)
+        if self.budget.broadcast_bytes and intake.weight > share:
+            intake.park()
 
     def release(self) -> None:
         """Frees the inputs of its tasks: the job has ended."""

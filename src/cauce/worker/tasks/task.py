@@ -96,7 +96,7 @@ class Task:
 
     def _check_broadcast_inputs(self) -> None:
         """Raises MemoryExceeded if they weigh too much together, which depends on their records alone."""
-        inputs = [intake for intake in self.intakes.values() if intake.edge.spread == "broadcast"]
+        inputs = [each for each in self.intakes.values() if each.edge.spread == "broadcast" and not each.parked]
         limit = self.context.budget.broadcast_bytes
         if not limit or sum(intake.weight for intake in inputs) <= limit:
             return
