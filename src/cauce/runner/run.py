@@ -30,7 +30,11 @@ from cauce.scan.reader import cuts_hold, part_bytes_for
 LITTLE_BYTES = 32 << 20
 """Below this, starting processes takes longer than reading the data."""
 
-PAUSE_S = 0.005
+PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
+POLL_SHARE = 0.05
+"""The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and the
+workers need the cores."""
+
 STILL_S = 30.0
 """A run without progress for this long reports what it waits for."""
 
@@ -157,11 +161,13 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
         for event in pool.watch():
             watch.event(event, pool.restarts)
         uploading = uploading and upload.step()
+        looked_at = time.thread_time()
         if collect.step() or uploading:
             moved_at = time.monotonic()
             continue
+        looked_s = time.thread_time() - looked_at
         if time.monotonic() - moved_at > STILL_S:
             check()
             watch.still(collect.missing_input())
             moved_at = time.monotonic()
-        time.sleep(PAUSE_S)
+        time.sleep(min(max(PAUSE_S, looked_s / POLL_SHARE), LONGEST_PAUSE_S))

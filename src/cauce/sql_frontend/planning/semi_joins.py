@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cauce.sql_frontend.planning.sizes import BROADCAST_ROWS, Sizes
-from cauce.sql_frontend.planning.steps import equality
+from cauce.sql_frontend.planning.steps import equality, with_inputs
 from cauce.sql_frontend.tree import (
     Aggregate,
     Column,
@@ -160,15 +160,15 @@ class SemiJoins:
             return KeyFilter(step, column, keys.rows) if step.table in set(self._targets(step, column)) else step
         if isinstance(step, KeyFilter) and column == step.column and step.keys == keys.rows:
             return step
-        made = step
+        if isinstance(step, Join):
+            sides = [step.left, step.right]
+            for child, name in _inputs_with(step, column):
+                at = 0 if child is step.left else 1
+                sides[at] = self._pushed(sides[at], name, keys)
+            return replace(step, left=sides[0], right=sides[1])
         for child, name in _inputs_with(step, column):
-            changed = self._pushed(child, name, keys)
-            if isinstance(made, Join):
-                side = "left" if child is step.left else "right"  # type: ignore[attr-defined]
-                made = replace(made, **{side: changed})
-            else:
-                made = replace(made, child=changed)  # type: ignore[call-arg]
-        return made
+            return with_inputs(step, [self._pushed(child, name, keys), *step.inputs()[1:]])
+        return step
 
     # Where keys can come from.
 
