@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +60,7 @@ class World:
 
 
 @pytest.fixture(params=["files", "rabbitmq"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     fabric = ""
     if request.param == "rabbitmq":
         broker: Nodes = request.getfixturevalue("broker")
@@ -72,7 +71,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         assert NEW.cauce(tmp_path, "generate", dataset, "--out", data, "--scale", str(scale)).code == 0
         run = NEW.cauce(tmp_path, "run", dataset, "--data", data, "--out", str(made.expected(dataset)))
         assert run.code == 0, run.err
-    yield made
+    return made
 
 
 def play(world: World, gateway: Version, workers: list[Version], case: str) -> Counter[str]:
