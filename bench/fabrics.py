@@ -1,9 +1,10 @@
 """Compares fabrics: write and read throughput, and latency of small appends.
 
-    python -m bench.fabrics [--bytes 200M] [--rounds 3]
+    python -m bench.fabrics [--bytes 200M] [--rounds 3] [--versions 3.10,4.0,4.3]
     python -m bench.fabrics --libraries        installed client libraries of RabbitMQ instead
 
-The broker is a private node on this machine. Fabrics alternate within a round, so that noise affects all of them.
+The broker is a private node on this machine, one of each version. Fabrics alternate within a round, so that noise
+affects all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.amqp_clients import LIBRARIES, Library
@@ -39,13 +40,22 @@ def main() -> None:
     parser.add_argument("--bytes", type=amount, default=amount("200M"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--libraries", action="store_true")
+    parser.add_argument("--versions", default="", help="of RabbitMQ, separated by commas (default: the best one here)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch, private_broker(Path(scratch, "nodes")) as address:
+    versions = arguments.versions.split(",")
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        brokers = {
+            f"rabbitmq {version}".strip(): stack.enter_context(
+                private_broker(Path(scratch, f"nodes{version}"), version)
+            )
+            for version in versions
+        }
         measure: dict[str, Callable[[], Figures]]
         if arguments.libraries:
+            address = next(iter(brokers.values()))
             measure = {name: library_measure(made, address, arguments.bytes) for name, made in LIBRARIES.items()}
         else:
-            addresses = {"files": str(Path(scratch, "files")), "rabbitmq": address}
+            addresses = {"files": str(Path(scratch, "files")), **brokers}
             measure = {name: fabric_measure(each, arguments.bytes) for name, each in addresses.items()}
         rounds: dict[str, list[Figures]] = {name: [] for name in measure}
         for _ in range(arguments.rounds):
@@ -55,8 +65,8 @@ def main() -> None:
 
 
 @contextmanager
-def private_broker(folder: Path) -> Iterator[str]:
-    nodes = start(folder, 1)
+def private_broker(folder: Path, version: str = "") -> Iterator[str]:
+    nodes = start(folder, 1, version=version or None)
     try:
         yield nodes.address
     finally:

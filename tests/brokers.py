@@ -20,6 +20,9 @@ from cauce.lab.broker.nodes import Nodes, start
 from cauce.lab.broker.releases import best
 from tests.broker_guardian import become_user, guard
 
+KHEPRI = "CAUCE_RABBITMQ_KHEPRI"
+"""Set it to have nodes of 4.0 keep their metadata in Khepri, as later versions always do."""
+
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
@@ -84,7 +87,10 @@ def _running(folder: Path, count: int) -> Nodes:
     with (folder / "start.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         guard(folder, folder / "nodes")
-        return start(folder / "nodes", count)
+        nodes = start(folder / "nodes", count)
+        if os.environ.get(KHEPRI):
+            nodes.ctl(nodes.names[0], "enable_feature_flag", "--opt-in", "khepri_db")
+        return nodes
 
 
 def common_folder(factory: pytest.TempPathFactory) -> Path:

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from cauce.gateway.tokens import create_token
+from cauce.lab.broker.hosts import Host, Network
 from cauce.lab.broker.nodes import Nodes, start
 from cauce.process.lease_count import LEASE_COUNTS_VARIABLE, lease_count
-from tests.chaos.hosts import Host, Network
 from tests.service.running import until
 
 RIGHT = ("r3", "w3", "g2", "c2")

@@ -21,7 +21,8 @@ from cauce.doctor.model.desired_state import RUNNING, count_key
 from cauce.doctor.model.messages import ObservedProcess
 from cauce.doctor.supervision.events import EventLog
 from cauce.fabric.factory import open_fabric
-from tests.chaos.hosts import Host, Network, on, require_namespaces
+from cauce.lab.broker.hosts import Host, Network
+from tests.chaos.hosts import on, require_namespaces
 from tests.service.conftest import QUERIES, Case, case  # noqa: F401  (a fixture)
 from tests.service.running import Piece, pieces_of, until
 

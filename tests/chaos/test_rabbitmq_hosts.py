@@ -21,9 +21,10 @@ from cauce.fabric.contract import START, Fabric, Position
 from cauce.fabric.factory import open_fabric
 from cauce.fabric.names import Log, job_name
 from cauce.fabric.records import Record
+from cauce.lab.broker.hosts import Host
 from cauce.worker.stats import STATS_LOG, load_stats
 from tests.brokers import require_rabbitmq
-from tests.chaos.hosts import Host, require_namespaces
+from tests.chaos.hosts import require_namespaces
 from tests.chaos.interrupted import FURTHER, SMALL, Case, Interrupted, half_way, make_case, until_work_goes_on
 from tests.chaos.spread import GATEWAYS, NODES, WORKERS, Spread, spread
 from tests.service.running import until

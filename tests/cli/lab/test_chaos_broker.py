@@ -26,7 +26,10 @@ def test_it_prints_a_row_for_each_fault(broker: Nodes, tmp_path: Path) -> None:
 def test_an_unknown_fault_is_refused(tmp_path: Path) -> None:
     outcome = cauce(tmp_path, "chaos", "broker", "--broker", "nodes", "--faults", "kill,flood")
     assert outcome.code == 2
-    assert "unknown fault flood of --faults; expected one of none, kill, pause, restart, kill-all" in outcome.err
+    assert (
+        "unknown fault flood of --faults; expected one of none, kill, pause, restart, kill-all, isolate, partition"
+        in outcome.err
+    )
 
 
 def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:

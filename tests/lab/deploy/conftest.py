@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ PLAN = Plan(workers=5, gateways=2, doctors=3, image="registry.example/cauce:1.0"
 
 @pytest.fixture(scope="session")
 def written_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Platform, Path]:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here to issue certificates with")
     folders = {platform: tmp_path_factory.mktemp(platform) for platform in PLATFORMS}
     for platform, folder in folders.items():
         deploy(platform, PLAN, folder, PACKAGE)
@@ -36,3 +40,11 @@ def compose(written_folders: dict[Platform, Path]) -> Written:
 @pytest.fixture
 def kubernetes(written_folders: dict[Platform, Path]) -> Written:
     return Written("kubernetes", written_folders["kubernetes"])
+
+
+@pytest.fixture(scope="session")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """A deployment whose RabbitMQ the Cluster Operator runs."""
+    folder = tmp_path_factory.mktemp("operator")
+    deploy("kubernetes", replace(PLAN, operator=True), folder, PACKAGE)
+    return Written("kubernetes", folder)

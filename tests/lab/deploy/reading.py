@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from cauce.lab.deploy.compose import variables
 from cauce.lab.deploy.deployment import Platform
 
 Document = dict[str, Any]
@@ -44,7 +45,7 @@ class Written:
 
     def services(self) -> dict[str, Document]:
         """The Compose file, with the variables of its environment file substituted."""
-        known = dict(line.split("=", 1) for line in self.read(".env").splitlines())
+        known = variables(self.folder)
         return yaml.safe_load(_VARIABLE.sub(lambda found: known[found[1]], self.read("compose.yaml")))["services"]
 
     def pods(self) -> dict[str, Document]:
@@ -53,6 +54,10 @@ class Written:
             for document in self.manifests()
             if document["kind"] in ("Deployment", "StatefulSet")
         }
+
+    def fabric(self) -> str:
+        """The address that every process reads from its file."""
+        return variables(self.folder)["FABRIC"] if self.platform == "compose" else self.read("secrets/fabric")
 
     def processes(self) -> list[Process]:
         return list(self._of_compose() if self.platform == "compose" else self._of_kubernetes())
@@ -70,11 +75,10 @@ class Written:
                 yield Process(name, [_filled(each, values) for each in container["args"]], values)
 
     def _value(self, pod: str, variable: Document) -> str:
-        source = variable["valueFrom"]
-        if "fieldRef" in source:
-            assert source["fieldRef"]["fieldPath"] == "metadata.name"
-            return f"{pod}-1"
-        return self.read(f"secrets/{source['secretKeyRef']['key']}")
+        if "value" in variable:
+            return str(variable["value"])
+        assert variable["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+        return f"{pod}-1"
 
 
 def _filled(argument: str, values: dict[str, str]) -> str:

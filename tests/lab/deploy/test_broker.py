@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cauce.errors import FabricError
-from cauce.fabric.address import parse
+from cauce.fabric.address import Tls, parse
 from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.required import RELIED_ON
 from cauce.lab.broker.nodes import Nodes
 from cauce.lab.broker.releases import choose
-from cauce.lab.deploy.broker import BY_ORDINAL, address, by_list, login, permissions, settings
+from cauce.lab.deploy.broker import BY_ORDINAL, TLS_FOLDER, address, by_list, login, permissions, settings
 from cauce.lab.deploy.plan import BROKERS, Plan
 from cauce.lab.deploy.sizes import GI, MI
 from tests.brokers import require_rabbitmq
@@ -33,32 +33,46 @@ end.
 """RabbitMQ's own parser of configuration files, without a node."""
 
 
-def read_by_rabbitmq(path: str) -> subprocess.CompletedProcess[str]:
+def read_by_rabbitmq(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Parses settings; the files that they name must exist, so the paths of the container become those of a folder."""
     require_rabbitmq()
+    for name in ("tls.crt", "tls.key"):
+        (folder / name).touch()
+    path = folder / "rabbitmq.conf"
+    path.write_text(text.replace(TLS_FOLDER, str(folder)))
     installation = choose()
     plugins = installation.plugins
     schemas = [*plugins.glob("rabbit-*/priv/schema/rabbit.schema"), *plugins.glob("*_k8s-*/priv/schema/*.schema")]
     assert len(schemas) == 2
     code = [str(folder) for folder in sorted(plugins.glob("*/ebin"))]
-    command = [*installation.prefix, "erl", "-noshell", "-pa", *code, "-eval", READ, "-extra", path, *map(str, schemas)]
+    command = [
+        *installation.prefix,
+        "erl",
+        "-noshell",
+        "-pa",
+        *code,
+        "-eval",
+        READ,
+        "-extra",
+        str(path),
+        *map(str, schemas),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_rabbitmq_parses_the_settings(written: Written) -> None:
-    done = read_by_rabbitmq(str(written.folder / "rabbitmq.conf"))
+def test_rabbitmq_parses_the_settings(written: Written, tmp_path: Path) -> None:
+    done = read_by_rabbitmq(written.read("rabbitmq.conf"), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     for text in ("{net_ticktime,10}", "{consumer_timeout,86400000}", "{frame_max,8388608}", "{heartbeat,10}"):
         assert text in done.stdout
 
 
 def test_rabbitmq_refuses_settings_it_does_not_know(compose: Written, tmp_path: Path) -> None:
-    wrong = tmp_path / "rabbitmq.conf"
-    wrong.write_text(compose.read("rabbitmq.conf") + "net_ticktimes = 10\n")
-    assert read_by_rabbitmq(str(wrong)).returncode == 1
+    assert read_by_rabbitmq(compose.read("rabbitmq.conf") + "net_ticktimes = 10\n", tmp_path).returncode == 1
 
 
-def test_the_user_is_no_administrator_and_has_few_permissions(written: Written) -> None:
-    done = read_by_rabbitmq(str(written.folder / "rabbitmq.conf"))
+def test_the_user_is_no_administrator_and_has_few_permissions(written: Written, tmp_path: Path) -> None:
+    done = read_by_rabbitmq(written.read("rabbitmq.conf"), tmp_path)
     read = "".join(done.stdout.split())
     assert "{default_user_tags,[]}" in read
     used = '<<"^cauce[.-]|^amq[.]default">>'
@@ -117,7 +131,16 @@ def test_peer_discovery_lists_the_existing_hosts(compose: Written) -> None:
 
 
 def test_the_address_has_all_nodes_and_the_created_user() -> None:
-    broker = parse(address("secret", ["a", "b", "c"]))
-    assert broker.servers == (("a", 5672), ("b", 5672), ("c", 5672))
+    broker = parse(address("secret", ["a", "b", "c"], "/ca.crt"))
+    assert broker.servers == (("a", 5671), ("b", 5671), ("c", 5671))
     assert login("secret") == f"default_user = {broker.user}\ndefault_pass = {broker.password}\n"
     assert broker.vhost == "/"
+    assert broker.tls == Tls("/ca.crt")
+
+
+def test_clients_connect_over_tls_only(compose: Written, tmp_path: Path) -> None:
+    done = read_by_rabbitmq(compose.read("rabbitmq.conf"), tmp_path)
+    read = "".join(done.stdout.split())
+    assert "{tcp_listeners,[]}" in read
+    assert "{ssl_listeners,[5671]}" in read
+    assert "{versions,['tlsv1.2','tlsv1.3']}" in read or "{versions,['tlsv1.3','tlsv1.2']}" in read

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cauce.cli.options import FABRIC, FABRIC_FILE
 from cauce.job.crashes import PROVEN
 from cauce.lab.deploy.plan import Plan
 from tests.cli.parsing import parse
@@ -31,8 +32,8 @@ def variables(process: Process) -> set[str]:
 
 def test_every_variable_is_one_that_its_command_reads(written: Written) -> None:
     for process in written.processes():
-        assert variables(process) == {"CAUCE_FABRIC"}
-        assert variables(process) <= parse(process.arguments).variables
+        assert variables(process) == {FABRIC_FILE}
+        assert FABRIC in parse(process.arguments).variables
 
 
 def test_no_argument_holds_a_secret(written: Written) -> None:
@@ -86,5 +87,6 @@ def test_the_commands_of_the_deployment_page_are_valid() -> None:
 
 def test_the_deployment_page_documents_every_option() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    options = {name.replace("_", "-") for name in parse(["deploy", "compose"]).given}
+    given = {**parse(["deploy", "compose"]).given, **parse(["deploy", "kubernetes"]).given}
+    options = {name.replace("_", "-") for name in given}
     assert [option for option in sorted(options) if f"`--{option}" not in page] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jsonschema
 import pytest
 from check_jsonschema.builtin_schemas import get_builtin_schema
@@ -59,10 +61,14 @@ def test_doctors_start_before_the_processes_they_watch(compose: Written) -> None
 
 
 def test_the_address_of_the_fabric_can_be_parsed(compose: Written) -> None:
+    broker = parse(compose.fabric())
+    assert [host for host, _ in broker.servers] == BROKERS
+    assert len(broker.password) == 64
     for process in compose.processes():
-        broker = parse(process.environment["CAUCE_FABRIC"])
-        assert [host for host, _ in broker.servers] == BROKERS
-        assert len(broker.password) == 64
+        service = compose.services()[process.name]
+        assert process.environment["CAUCE_FABRIC_FILE"] in {each["target"] for each in service["secrets"]}
+        assert broker.tls is not None
+        assert broker.tls.cafile in {each["target"] for each in service["configs"]}
 
 
 def test_every_used_volume_network_secret_and_config_is_declared(compose: Written) -> None:
@@ -74,7 +80,8 @@ def test_every_used_volume_network_secret_and_config_is_declared(compose: Writte
         used["secrets"] |= {each["source"] for each in service["secrets"]}
         used["configs"] |= {each["source"] for each in service.get("configs", [])}
     assert {kind: set(document[kind]) for kind in used} == used
-    assert (compose.folder / document["configs"]["broker"]["file"]).is_file()
+    for config in document["configs"].values():
+        assert "content" in config or (compose.folder / config["file"]).is_file()
 
 
 def test_every_variable_is_set_in_the_environment_file(compose: Written) -> None:
@@ -111,3 +118,19 @@ def test_containers_can_write_to_their_mounts_only(compose: Written) -> None:
         written = {mount.split(":")[0] for mount in service["tmpfs"]}
         written |= {volume.split(":")[1] for volume in service["volumes"]}
         assert written == {"/tmp", "/var/lib/cauce", "/var/cache/cauce"}
+
+
+def test_no_variable_of_a_container_holds_a_secret(compose: Written) -> None:
+    for service in compose.services().values():
+        assert re.search(r"[0-9a-f]{32}|PRIVATE KEY", str(service["environment"])) is None
+
+
+def test_nodes_find_their_certificate_and_key(compose: Written) -> None:
+    settings = compose.read("rabbitmq.conf")
+    named = dict(re.findall(r"ssl_options\.(certfile|keyfile) = (\S+)", settings))
+    for name in BROKERS:
+        service = compose.services()[name]
+        configs = {each["target"]: each["source"] for each in service["configs"]}
+        secrets = {each["target"]: each["source"] for each in service["secrets"]}
+        assert configs[named["certfile"]] == "broker-certificate"
+        assert secrets[named["keyfile"]] == "broker-key"

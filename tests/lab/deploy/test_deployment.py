@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ from cauce.lab.deploy.secret import Secrets, fresh
 from tests.lab.deploy.conftest import PACKAGE, PLAN
 from tests.lab.deploy.reading import Written
 
+SECRET_FILES = ("password", "cookie", "cluster-key", "fabric", "login.conf", "tokens.json")
+SECRET_FILES += ("ca.crt", "ca.key", "tls.crt", "tls.key")
 PRIVATE = {
-    "compose": {".env"},
-    "kubernetes": {
-        f"secrets/{name}" for name in ("password", "cookie", "cluster-key", "fabric", "login.conf", "tokens.json")
-    },
+    "compose": {".env", "tls/ca.key"},
+    "kubernetes": {f"secrets/{name}" for name in SECRET_FILES},
 }
+CERTIFICATES = {"tls/ca.crt", "tls/tls.crt"}
+"""Of Compose: they differ as the keys do, and anybody may read them."""
 SECRET = re.compile(rb"(?<![0-9a-f:])[0-9a-f]{64}(?![0-9a-f])")
 """Digests in lock files follow a colon."""
 
@@ -44,7 +47,8 @@ def test_two_deployments_differ_only_in_their_secrets(platform: Platform, tmp_pa
     first, second = contents(one), contents(other)
     differing = {path for path in first if first[path] != second[path]}
     assert set(first) == set(second)
-    assert differing == PRIVATE[platform] - {"secrets/tokens.json"}
+    public = CERTIFICATES if platform == "compose" else set()
+    assert differing == (PRIVATE[platform] | public) - {"secrets/tokens.json"}
 
 
 def test_only_the_owner_can_read_files_with_secrets(written: Written) -> None:
@@ -62,6 +66,7 @@ def test_secrets_are_nowhere_else(written: Written) -> None:
     for path, content in contents(written.folder).items():
         if path not in PRIVATE[written.platform]:
             assert SECRET.search(content) is None, path
+            assert b"PRIVATE KEY-----\n" not in content, path
 
 
 def test_the_repr_of_secrets_hides_them() -> None:
@@ -87,11 +92,14 @@ def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
 def test_force_writes_again_and_keeps_secrets_and_others_files(platform: Platform, tmp_path: Path) -> None:
     deploy(platform, PLAN, tmp_path, PACKAGE)
     before = secrets_in(platform, tmp_path)
+    keys = {path: content for path, content in contents(tmp_path).items() if path.endswith((".crt", ".key"))}
+    assert len(keys) >= 3
     (tmp_path / "own.md").write_text("x")
     (tmp_path / "image/src/cauce/gone.py").write_text("x")
     deploy(platform, Plan(workers=9), tmp_path, PACKAGE, force=True)
     after = contents(tmp_path)
     assert secrets_in(platform, tmp_path) == before
+    assert {path: after[path] for path in keys} == keys
     assert after["own.md"] == b"x"
     assert "image/src/cauce/gone.py" not in after
     assert b"9 workers" in after["README.md"]
@@ -135,3 +143,27 @@ def test_a_linked_image_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="was not written by cauce deploy"):
         deploy("compose", PLAN, tmp_path / "second", PACKAGE, force=True)
     assert (tmp_path / "first" / "image" / "Dockerfile").exists()
+
+
+def test_force_needs_the_key_of_the_authority_only_for_another_certificate(tmp_path: Path) -> None:
+    deploy("kubernetes", PLAN, tmp_path, PACKAGE)
+    (tmp_path / "secrets/ca.key").unlink()
+    before = contents(tmp_path)
+    deploy("kubernetes", PLAN, tmp_path, PACKAGE, force=True)
+    assert contents(tmp_path) == before
+    with pytest.raises(UsageError, match=r"ca\.key is missing: put it back"):
+        deploy("kubernetes", replace(PLAN, operator=True), tmp_path, PACKAGE, force=True)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(("platform", "folder"), [("compose", "tls"), ("kubernetes", "secrets")])
+def test_a_removed_certificate_is_issued_again_by_the_same_authority(
+    platform: Platform, folder: str, tmp_path: Path
+) -> None:
+    deploy(platform, PLAN, tmp_path, PACKAGE)
+    before = contents(tmp_path)
+    (tmp_path / folder / "tls.crt").unlink()
+    deploy(platform, PLAN, tmp_path, PACKAGE, force=True)
+    after = contents(tmp_path)
+    assert after[f"{folder}/ca.crt"] == before[f"{folder}/ca.crt"]
+    assert after[f"{folder}/tls.crt"] != before[f"{folder}/tls.crt"]

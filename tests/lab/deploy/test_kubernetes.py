@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import kubernetes_validate
 import pytest
 
@@ -64,7 +66,13 @@ def test_every_file_of_the_kustomization_exists(kubernetes: Written) -> None:
 def held(kubernetes: Written, generator: str) -> dict[str, set[str]]:
     """The objects that kustomize generates: their names, with the keys in each."""
     made = kubernetes.document("kustomization.yaml")[generator]
-    return {each["name"]: {path.split("/")[-1] for path in each["files"]} for each in made}
+    return {each["name"]: {_key(path) for path in each["files"]} for each in made}
+
+
+def _key(file: str) -> str:
+    """The key of a file in a generated object: its name, or the text before an equals sign."""
+    key, equals, _ = file.partition("=")
+    return key if equals else file.split("/")[-1]
 
 
 def test_every_used_secret_and_config_map_is_generated(kubernetes: Written) -> None:
@@ -75,12 +83,11 @@ def test_every_used_secret_and_config_map_is_generated(kubernetes: Written) -> N
             if "secret" in volume:
                 keys = {item["key"] for item in volume["secret"].get("items", [])}
                 assert keys <= secrets[volume["secret"]["secretName"]]
+                assert {item["path"] for item in volume["secret"].get("items", [])} == keys
             if "configMap" in volume:
                 assert volume["configMap"]["name"] in settings
         for container in [*pod["initContainers"], *pod["containers"]]:
-            for variable in container.get("env", []):
-                reference = variable.get("valueFrom", {}).get("secretKeyRef")
-                assert reference is None or reference["key"] in secrets[reference["name"]]
+            assert "secretKeyRef" not in str(container.get("env"))
 
 
 def test_every_mount_has_its_volume_and_every_single_file_its_key(kubernetes: Written) -> None:
@@ -120,9 +127,32 @@ def test_gateways_are_probed_over_http_and_others_by_progress(kubernetes: Writte
 def test_the_fabric_is_the_deployed_cluster(kubernetes: Written) -> None:
     stateful = of_kind(kubernetes, "StatefulSet")["rabbitmq"]
     pods = [f"rabbitmq-{number}.{stateful['spec']['serviceName']}" for number in range(stateful["spec"]["replicas"])]
-    assert [host for host, _ in parse(kubernetes.read("secrets/fabric")).servers] == pods
+    assert [host for host, _ in parse(kubernetes.fabric()).servers] == pods
     waited = kubernetes.pods()["worker"]["initContainers"][0]["command"][1:]
-    assert waited == [f"{pod}:5672" for pod in pods]
+    assert waited == [f"{pod}:5671" for pod in pods]
+
+
+def test_every_process_finds_the_address_and_the_authority_of_the_fabric(kubernetes: Written) -> None:
+    tls = parse(kubernetes.fabric()).tls
+    assert tls is not None
+    for process in kubernetes.processes():
+        pod = kubernetes.pods()[process.name]
+        (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "secrets"]
+        (volume,) = [each for each in pod["volumes"] if each["name"] == "secrets"]
+        paths = {f"{mount['mountPath']}/{item['path']}" for item in volume["secret"]["items"]}
+        assert {process.environment["CAUCE_FABRIC_FILE"], tls.cafile} <= paths
+
+
+def test_nodes_find_their_certificate_and_key(kubernetes: Written) -> None:
+    pod = kubernetes.pods()["rabbitmq"]
+    (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "tls"]
+    named = re.findall(r"ssl_options\.(?:certfile|keyfile) = (\S+)", kubernetes.read("rabbitmq.conf"))
+    assert {path.rpartition("/")[0] for path in named} == {mount["mountPath"]}
+    assert {path.rpartition("/")[2] for path in named} == held(kubernetes, "secretGenerator")["rabbitmq-tls"]
+
+
+def test_the_key_of_the_authority_stays_here(kubernetes: Written) -> None:
+    assert "ca.key" not in kubernetes.read("kustomization.yaml")
 
 
 def test_headless_services_show_pods_that_are_not_ready(kubernetes: Written) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,17 @@ import pytest
 from cauce.doctor.launch.service_dir import ServiceDir
 from cauce.doctor.model.status import ClusterStatus
 from cauce.doctor.query import QueryClient
-from cauce.lab.broker.nodes import Nodes
+from cauce.errors import FabricError, FabricLost
+from cauce.fabric.address import Tls, parse
+from cauce.fabric.rabbitmq.fabric import RabbitFabric
+from cauce.lab.deploy.broker import permissions
 from cauce.lab.deploy.compose import known
 from cauce.lab.deploy.deployment import deploy
 from cauce.lab.deploy.plan import DOCTOR_PORT, HTTP_PORT, Plan
+from tests.brokers import require_rabbitmq
 from tests.cli.running import cauce
 from tests.lab.deploy.conftest import PACKAGE
+from tests.lab.deploy.deployed_node import DeployedNode, running
 from tests.lab.deploy.reading import Process, Written
 
 LONGEST_S = 120
@@ -43,16 +49,15 @@ def free_port(kind: socket.SocketKind) -> int:
 class Machine:
     """Replaces the platform: every container is a folder, and every host is this machine."""
 
-    def __init__(self, folder: Path, fabric: str) -> None:
-        deploy("compose", PLAN, folder / "written", PACKAGE)
-        self.written = Written("compose", folder / "written")
+    def __init__(self, folder: Path, written: Written, fabric: str) -> None:
+        self.written = written
         self.folder = folder
-        self.fabric = fabric
         self.http = free_port(socket.SOCK_STREAM)
         self._doctors = {host: free_port(socket.SOCK_DGRAM) for host in DOCTORS}
         secrets = known(self.written.folder)
         assert secrets is not None
         (folder / "key").write_text(secrets.key)
+        (folder / "fabric").write_text(fabric)
 
     @property
     def url(self) -> str:
@@ -77,7 +82,7 @@ class Machine:
     @contextmanager
     def running(self, process: Process) -> Iterator[subprocess.Popen[str]]:
         """Stops it cleanly; fails with its output if its exit code is not 0."""
-        environment = {**os.environ, **dict.fromkeys(process.environment, self.fabric)}
+        environment = {**os.environ, **dict.fromkeys(process.environment, str(self.folder / "fabric"))}
         output = self.folder / f"{process.name}.said"
         with output.open("w") as log:
             command = [sys.executable, "-P", "-m", "cauce", *self.arguments(process)]
@@ -99,9 +104,30 @@ def roles_running(view: ClusterStatus | None) -> list[str]:
     return sorted(row.role for row in view.rows if row.state == "running" and row.ready) if view is not None else []
 
 
+@pytest.fixture
+def written_here(tmp_path: Path) -> Written:
+    deploy("compose", PLAN, tmp_path / "written", PACKAGE)
+    return Written("compose", tmp_path / "written")
+
+
+@pytest.fixture
+def node(written_here: Written, tmp_path: Path) -> Iterator[DeployedNode]:
+    require_rabbitmq()
+    with running(written_here, tmp_path / "broker") as started:
+        yield started
+
+
+def same_answers(one: Path, other: Path) -> bool:
+    names = sorted(path.name for path in one.glob("*.csv"))
+    assert "q1.csv" in names
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
 @pytest.mark.slow
-def test_the_written_commands_start_a_service(broker: Nodes, tmp_path: Path) -> None:
-    machine = Machine(tmp_path, f"{broker.address}?namespace=deployed")
+def test_the_written_commands_start_a_service_over_tls(
+    node: DeployedNode, written_here: Written, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, written_here, node.address)
     assert cauce(tmp_path, "generate", "coffee", "--out", "data", "--scale", "0.0005").code == 0
     with ExitStack() as stack:
         started = {each.name: stack.enter_context(machine.running(each)) for each in machine.written.processes()}
@@ -116,7 +142,22 @@ def test_the_written_commands_start_a_service(broker: Nodes, tmp_path: Path) -> 
         expected = ["doctor"] * PLAN.doctors + ["gateway", "worker"]
         assert any(roles_running(machine.view()) == expected for _ in range(LONGEST_S))
     assert cauce(tmp_path, "run", "coffee", "--data", "data", "--out", "run").code == 0
-    answers = sorted(path.name for path in (tmp_path / "run").glob("*.csv"))
-    assert "q1.csv" in answers
-    for name in answers:
-        assert (tmp_path / "sent" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+    assert same_answers(tmp_path / "run", tmp_path / "sent")
+    over = cauce(tmp_path, "run", "coffee", "--data", "data", "--out", "over", "--fabric", node.address)
+    assert over.code == 0, over.err
+    assert same_answers(tmp_path / "run", tmp_path / "over")
+    check_access(node)
+
+
+def check_access(node: DeployedNode) -> None:
+    """The node accepts only TLS, trusted by the authority's certificate, and its only user has few rights."""
+    broker = parse(node.address)
+    with pytest.raises(FabricLost):
+        RabbitFabric(replace(broker, tls=None), patience_s=1.0)
+    with pytest.raises(FabricLost, match="certificate verify failed"):
+        RabbitFabric(replace(broker, tls=Tls()), patience_s=1.0)
+    with pytest.raises(FabricError, match="permissions"):
+        RabbitFabric(replace(broker, namespace="other"))
+    assert node.nodes.ctl("r1", "list_users", "--no-table-headers").split() == ["cauce", "[]"]
+    given = node.nodes.ctl("r1", "list_user_permissions", "cauce", "--no-table-headers").split()
+    assert given == ["/", *permissions("cauce").values()]

@@ -60,7 +60,12 @@ class ServiceChaosOptions:
 class BrokerChaosOptions:
     broker: Annotated[Path, typer.Option(help="directory of private broker nodes", metavar="DIR")]
     faults: Annotated[
-        str, typer.Option(help="none, kill, pause, restart, kill-all, separated by commas", metavar="FAULTS")
+        str,
+        typer.Option(
+            help="none, kill, pause, restart, kill-all, isolate, partition, separated by commas; the last two cut a "
+            "node off from everything, or from the other nodes only, and need root",
+            metavar="FAULTS",
+        ),
     ] = "kill,pause,restart,kill-all"
     seconds: Annotated[float, typer.Option(help="duration of each fault's trial", min=1, metavar="SECONDS")] = 60.0
     writers: Annotated[int, typer.Option(help="concurrent writers", min=1, max=32, metavar="N")] = 3
@@ -157,7 +162,7 @@ def service(options: ServiceChaosOptions) -> None:
 
 @app.command("broker")
 def broker(options: BrokerChaosOptions) -> None:
-    """Append to a stream while broker nodes are killed, paused and restarted.
+    """Append to a stream while broker nodes are killed, paused, restarted and cut off.
 
     Counts lost, duplicated, reordered and phantom records. The exit code is 0 only if there are none; duplicates are
     allowed.

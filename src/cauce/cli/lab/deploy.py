@@ -50,12 +50,17 @@ def compose(
 
 
 @app.command("kubernetes")
-def kubernetes(options: DeployOptions) -> None:
+def kubernetes(
+    options: DeployOptions,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="let the RabbitMQ Cluster Operator run RabbitMQ, as a RabbitmqCluster")
+    ] = False,
+) -> None:
     """Write files for Kubernetes: a directory for kubectl apply --kustomize."""
-    _deploy("kubernetes", options)
+    _deploy("kubernetes", options, operator=operator)
 
 
-def _deploy(platform: Platform, options: DeployOptions, port: int = 8080) -> None:
+def _deploy(platform: Platform, options: DeployOptions, port: int = 8080, *, operator: bool = False) -> None:
     import cauce
     from cauce.lab.deploy.deployment import deploy
     from cauce.lab.deploy.plan import Plan
@@ -72,6 +77,7 @@ def _deploy(platform: Platform, options: DeployOptions, port: int = 8080) -> Non
         memory=bytes_of(options.memory, "--memory", 512 * MI),
         broker_memory=bytes_of(options.broker_memory, "--broker-memory", 512 * MI),
         port=port,
+        operator=operator,
     )
     plan.check()
     folder = options.out or Path(platform)

@@ -1,5 +1,5 @@
-"""Appends to a stream and reads it while nodes of the broker are killed, paused and restarted, and checks that nothing
-is lost, reordered or invented. Uses the fabric, so that the retries of a real process are part of the trial."""
+"""Appends to a stream and reads it while nodes of the broker are killed, paused, restarted and partitioned, and checks
+that nothing is lost, reordered or invented. Uses the fabric: the retries of a real process are part of the trial."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from cauce.errors import FabricLost
+from cauce.errors import BrokerFailed, FabricLost
 from cauce.fabric.address import Broker, parse
 from cauce.fabric.contract import START, Position
 from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.records import Kind, Record, record
+from cauce.lab.broker.hosts import Network
 from cauce.lab.broker.nodes import Nodes
 from cauce.lab.chaos.stream_checker import Entry, History, Verdict, check
 
@@ -91,8 +92,14 @@ class _Reader(threading.Thread):
         fabric.close()
 
 
-Fault = Callable[[Nodes, str], None]
+Injection = Callable[[Nodes, str], None]
 """A fault of a node, and its repair."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    inject: Injection
 
 
 def _kill(nodes: Nodes, name: str) -> None:
@@ -122,16 +129,58 @@ def _nothing(nodes: Nodes, name: str) -> None:
     time.sleep(CALM_S)
 
 
-FAULTS: dict[str, Fault] = {
-    "none": _nothing,
-    "kill": _kill,
-    "pause": _pause,
-    "restart": _restart,
-    "kill-all": _kill_all,
+FAULTS = {
+    each.name: each
+    for each in (
+        Fault("none", _nothing),
+        Fault("kill", _kill),
+        Fault("pause", _pause),
+        Fault("restart", _restart),
+        Fault("kill-all", _kill_all),
+    )
 }
+ISOLATE, PARTITION = "isolate", "partition"
+NETWORK_FAULTS = (ISOLATE, PARTITION)
 
 
-def trial(nodes: Nodes, fault: str, seconds: float, writers: int, readers: int, seed: int) -> Outcome:
+def network_faults(network: Network) -> dict[str, Fault]:
+    """Faults of nodes on hosts of their own: a node that nobody reaches, and one that clients reach but no other node
+    does."""
+
+    def isolate(nodes: Nodes, name: str) -> None:
+        _cut(nodes, name, network.hosts[name].cut_off, network.hosts[name].join)
+
+    def partition(nodes: Nodes, name: str) -> None:
+        own, others = network.hosts[name], [network.hosts[each] for each in nodes.names if each != name]
+        _cut(nodes, name, lambda: own.separate(others), lambda: own.unite(others))
+
+    return {ISOLATE: Fault(ISOLATE, isolate), PARTITION: Fault(PARTITION, partition)}
+
+
+def _cut(nodes: Nodes, name: str, cut: Callable[[], None], heal: Callable[[], None]) -> None:
+    """Raises if the other nodes have not noticed it, or if the node does not rejoin them."""
+    cut()
+    try:
+        time.sleep(PAUSE_S)
+        if _sees(nodes, name):
+            raise BrokerFailed(f"the other nodes still see {name}, {PAUSE_S:g} s after it was cut off")
+    finally:
+        heal()
+    nodes.wait_ready(name)
+    deadline = time.monotonic() + PATIENCE_S
+    while not _sees(nodes, name):
+        if time.monotonic() > deadline:
+            raise BrokerFailed(f"{name} has not rejoined the other nodes within {PATIENCE_S:g} s")
+        time.sleep(CALM_S)
+
+
+def _sees(nodes: Nodes, name: str) -> bool:
+    """Whether another node is connected with this one."""
+    asked = next(each for each in nodes.names if each != name)
+    return nodes.ctl(asked, "eval", f"lists:member('{nodes.node(name).full_name}', nodes()).").strip() == "true"
+
+
+def trial(nodes: Nodes, fault: Fault, seconds: float, writers: int, readers: int, seed: int) -> Outcome:
     """Injects a fault into one node after another for this long, and at least once into each, so that the
     leader of the stream is among them."""
     broker = replace(parse(nodes.address), namespace=f"check-{secrets.token_hex(6)}")
@@ -145,7 +194,7 @@ def trial(nodes: Nodes, fault: str, seconds: float, writers: int, readers: int, 
     for each in (*writing, *reading):
         each.start()
     try:
-        times = _inject(nodes, FAULTS[fault], began + seconds, random.Random(seed), writing)
+        times = _inject(nodes, fault.inject, began + seconds, random.Random(seed), writing)
     finally:
         over.set()
         nodes.start()
@@ -160,10 +209,10 @@ def trial(nodes: Nodes, fault: str, seconds: float, writers: int, readers: int, 
     stalled_s = _longest_gap(began, [at for each in writing for at in each.confirmed_at])
     fabric.remove_all()
     fabric.close()
-    return Outcome(fault, times, stalled_s, check(history))
+    return Outcome(fault.name, times, stalled_s, check(history))
 
 
-def _inject(nodes: Nodes, fault: Fault, until: float, chosen: random.Random, writing: list[_Writer]) -> int:
+def _inject(nodes: Nodes, fault: Injection, until: float, chosen: random.Random, writing: list[_Writer]) -> int:
     order = chosen.sample(nodes.names, len(nodes.names))
     times = 0
     while times < len(order) or time.monotonic() < until:

@@ -13,6 +13,18 @@ from cauce.lab.deploy.sizes import MI
 
 BY_ORDINAL = ["cluster_formation.peer_discovery_backend = k8s"]
 """For a StatefulSet: the first pod forms the cluster, and the others join it."""
+TLS_FOLDER = "/etc/rabbitmq/tls"
+"""With the certificate and the key, in the container of a node."""
+_LISTENERS = f"""\
+# Clients connect over TLS only, and authenticate with their password.
+listeners.tcp = none
+listeners.ssl.default = {AMQP_PORT}
+ssl_options.certfile = {TLS_FOLDER}/tls.crt
+ssl_options.keyfile = {TLS_FOLDER}/tls.key
+ssl_options.versions.1 = tlsv1.3
+ssl_options.versions.2 = tlsv1.2
+ssl_options.verify = verify_none
+ssl_options.fail_if_no_peer_cert = false"""
 NAMESPACE = "cauce"
 """That of an address without one."""
 _MEMORY_PERCENT = 60
@@ -21,10 +33,22 @@ _MEMORY_PERCENT = 60
 
 def settings(plan: Plan, discovery: Sequence[str]) -> str:
     """The text of the nodes' configuration file; it holds no secret."""
+    discovered = ["# Peer discovery, used once, while a node has no data.", *discovery]
+    return _settings(plan, [*discovered, *partition_handling(plan.broker_version)], _LISTENERS)
+
+
+def operator_settings(plan: Plan) -> str:
+    """Those that the Cluster Operator does not write by itself, without comments: it limits their length."""
+    lines = _settings(plan, [], "").splitlines()
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith(("#", "log.")))
+
+
+def _settings(plan: Plan, discovery: Sequence[str], listeners: str) -> str:
     return rendered(
         "rabbitmq.conf",
         {
-            "discovery": "\n".join([*discovery, *partition_handling(plan.broker_version)]),
+            "discovery": "\n".join(discovery),
+            "listeners": listeners,
             "relied_on": RELIED_ON.rstrip(),
             "permissions": "\n".join(
                 f"default_permissions.{right} = {pattern}" for right, pattern in permissions(NAMESPACE).items()
@@ -52,6 +76,12 @@ def login(password: str) -> str:
     return f"default_user = {USER}\ndefault_pass = {password}\n"
 
 
-def address(password: str, hosts: Sequence[str]) -> str:
-    first, *others = [f"{host}:{AMQP_PORT}" for host in hosts]
-    return f"amqp://{USER}:{password}@{first}/%2F" + "".join(f",{other}" for other in others)
+def address(password: str, hosts: Sequence[str], ca_file: str) -> str:
+    """Of the cluster, for a process that has the authority's certificate in `ca_file`."""
+    first, *others = endpoints(hosts)
+    more = "".join(f",{other}" for other in others)
+    return f"amqps://{USER}:{password}@{first}/%2F{more}?cafile={ca_file}"
+
+
+def endpoints(hosts: Sequence[str]) -> list[str]:
+    return [f"{host}:{AMQP_PORT}" for host in hosts]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from cauce.lab.deploy import compose, image, kubernetes
+from cauce.lab.deploy.certificates import Certificates, issued
 from cauce.lab.deploy.plan import Plan
 from cauce.lab.deploy.secret import Secrets, fresh
 from cauce.lab.deploy.writing import File, prepare, write
@@ -18,8 +19,11 @@ PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 @dataclass(frozen=True)
 class _Maker:
-    files: Callable[[Plan, Secrets], list[File]]
+    files: Callable[[Plan, Secrets, Certificates], list[File]]
+    hosts: Callable[[Plan], list[str]]
+    """Names of the RabbitMQ nodes, for their certificate."""
     known: Callable[[Path], Secrets | None]
+    known_certificates: Callable[[Path], Certificates | None]
     check: Callable[[Plan], None] = lambda plan: None
     """Raises if the platform does not support the plan; called before anything is written."""
     once: Callable[[Path], list[File]] = lambda folder: []
@@ -27,8 +31,15 @@ class _Maker:
 
 
 _MAKERS: dict[Platform, _Maker] = {
-    "compose": _Maker(compose.files, compose.known),
-    "kubernetes": _Maker(kubernetes.files, kubernetes.known, kubernetes.check, kubernetes.first_tokens),
+    "compose": _Maker(compose.files, compose.hosts, compose.known, compose.known_certificates),
+    "kubernetes": _Maker(
+        kubernetes.files,
+        kubernetes.hosts,
+        kubernetes.known,
+        kubernetes.known_certificates,
+        kubernetes.check,
+        kubernetes.first_tokens,
+    ),
 }
 
 
@@ -38,5 +49,6 @@ def deploy(platform: Platform, plan: Plan, folder: Path, package: Path, *, force
     sources = image.sources(package)
     maker.check(plan)
     prepare(folder, force=force)
-    files = maker.files(plan, maker.known(folder) or fresh())
+    certificates = issued(maker.hosts(plan), maker.known_certificates(folder))
+    files = maker.files(plan, maker.known(folder) or fresh(), certificates)
     write(folder, [*files, *maker.once(folder), *image.files(), *sources])

@@ -2,48 +2,71 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from cauce.errors import UsageError
 from cauce.lab.deploy import broker
+from cauce.lab.deploy.certificates import Certificates
 from cauce.lab.deploy.plan import BROKERS, Plan, doctor_addresses, values
 from cauce.lab.deploy.rendering import names, rendered
-from cauce.lab.deploy.secret import Secrets
+from cauce.lab.deploy.secret import USER, Secrets
 from cauce.lab.deploy.sizes import quantity
-from cauce.lab.deploy.writing import File
+from cauce.lab.deploy.writing import File, read
 
-HOSTS = tuple(f"rabbitmq-{number}.rabbitmq" for number in range(BROKERS))
 SECRETS, TOKENS = "secrets", "tokens.json"
 PASSWORD, COOKIE, KEY, FABRIC, LOGIN = "password", "cookie", "cluster-key", "fabric", "login.conf"
+AUTHORITY, AUTHORITY_KEY, SERVER, SERVER_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
+CA_FILE = f"/run/cauce/{AUTHORITY}"
 OLDEST_BROKER = (4, 1)
 """The first version in which pods find each other by name, without access to the Kubernetes API."""
+_OPERATOR = ", and the RabbitMQ Cluster Operator"
 
 
 def check(plan: Plan) -> None:
-    if plan.broker_version < OLDEST_BROKER:
+    if plan.broker_version < OLDEST_BROKER and not plan.operator:
         oldest = ".".join(map(str, OLDEST_BROKER))
         raise UsageError(f"--broker-image {plan.broker_image} is too old for Kubernetes, which needs {oldest} at least")
 
 
-def files(plan: Plan, secrets: Secrets) -> list[File]:
+def hosts(plan: Plan) -> list[str]:
+    """The names by which processes connect to the nodes: those of the pods of a StatefulSet of ours, or of the one that
+    the Cluster Operator makes for a cluster with the name `rabbitmq`."""
+    pod = "rabbitmq-server-{}.rabbitmq-nodes" if plan.operator else "rabbitmq-{}.rabbitmq"
+    return [pod.format(number) for number in range(BROKERS)]
+
+
+def files(plan: Plan, secrets: Secrets, certificates: Certificates) -> list[File]:
     doctors = doctor_addresses([f"doctor-{number}.doctor" for number in range(1, plan.doctors + 1)])
-    given = {**values(plan, quantity), "doctors": doctors}
-    return [
-        *(File(name, rendered(f"kubernetes/{name}", given)) for name in names("kubernetes")),
-        File("rabbitmq.conf", broker.settings(plan, broker.BY_ORDINAL)),
-        *_secret_files(secrets),
-    ]
+    given = {
+        **values(plan, quantity),
+        "doctors": doctors,
+        "broker_tls": broker.TLS_FOLDER,
+        "broker_user": USER,
+        "broker_endpoints": ", ".join(f'"{each}"' for each in broker.endpoints(hosts(plan))),
+        "operator_needed": _OPERATOR if plan.operator else "",
+        "settings": textwrap.indent(broker.operator_settings(plan), " " * 6).rstrip(),
+    }
+    own = "operator" if plan.operator else "statefulset"
+    found = [File(name, rendered(f"{part}/{name}", given)) for part in ("kubernetes", own) for name in names(part)]
+    if not plan.operator:
+        found.append(File("rabbitmq.conf", broker.settings(plan, broker.BY_ORDINAL)))
+    return [*found, *_secret_files(plan, secrets, certificates)]
 
 
-def _secret_files(secrets: Secrets) -> list[File]:
+def _secret_files(plan: Plan, secrets: Secrets, certificates: Certificates) -> list[File]:
     contents = {
         PASSWORD: secrets.password,
         COOKIE: secrets.cookie,
         KEY: secrets.key,
-        FABRIC: broker.address(secrets.password, HOSTS),
+        FABRIC: broker.address(secrets.password, hosts(plan), CA_FILE),
         LOGIN: broker.login(secrets.password),
+        AUTHORITY: certificates.authority,
+        AUTHORITY_KEY: certificates.authority_key,
+        SERVER: certificates.server,
+        SERVER_KEY: certificates.server_key,
     }
-    return [File(f"{SECRETS}/{name}", content, private=True) for name, content in contents.items()]
+    return [File(f"{SECRETS}/{name}", content, private=True) for name, content in contents.items() if content]
 
 
 def first_tokens(folder: Path) -> list[File]:
@@ -54,7 +77,14 @@ def first_tokens(folder: Path) -> list[File]:
 
 def known(folder: Path) -> Secrets | None:
     """The secrets in existing files: the RabbitMQ cluster keeps the password of its first start."""
-    try:
-        return Secrets(*((folder / SECRETS / name).read_text(encoding="utf-8") for name in (PASSWORD, COOKIE, KEY)))
-    except FileNotFoundError:
-        return None
+    texts = [_secret(folder, name) for name in (PASSWORD, COOKIE, KEY)]
+    return Secrets(*texts) if all(texts) else None
+
+
+def known_certificates(folder: Path) -> Certificates | None:
+    found = Certificates(*(_secret(folder, name) for name in (AUTHORITY, AUTHORITY_KEY, SERVER, SERVER_KEY)))
+    return found if found.authority else None
+
+
+def _secret(folder: Path, name: str) -> str:
+    return read(folder / SECRETS / name)

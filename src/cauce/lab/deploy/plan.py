@@ -16,7 +16,8 @@ BROKER_IMAGE = "rabbitmq:4.3"
 IMAGE = "cauce:latest"
 HTTP_PORT = 8080
 """On which a gateway listens in its container."""
-AMQP_PORT = 5672
+AMQP_PORT = 5671
+"""Over TLS; no other port of a node accepts clients."""
 DOCTOR_PORT = 7700
 """The UDP port on which a doctor receives heartbeats."""
 
@@ -44,6 +45,8 @@ class Plan:
     doctor_memory: int = 512 * MI
     port: int = HTTP_PORT
     """The first port of this machine on which Compose publishes the gateways."""
+    operator: bool = False
+    """Whether the RabbitMQ Cluster Operator of the Kubernetes cluster runs the nodes."""
 
     def check(self) -> None:
         """Raises a UsageError that names the wrong option."""

@@ -46,6 +46,14 @@ def prepare(folder: Path, *, force: bool) -> None:
         raise UsageError(f"{folder} is not empty; name another with --out, or overwrite it with --force")
 
 
+def read(path: Path) -> str:
+    """The text of a file written before; empty if it does not exist."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
 def write(folder: Path, files: Iterable[File]) -> None:
     _remove_image(folder / IMAGE_FOLDER)
     for file in files:
