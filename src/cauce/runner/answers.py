@@ -25,7 +25,7 @@ class Answers(dict[str, pl.DataFrame]):
 
     >>> answers = cauce.run("examples/my_shop.py", "examples/my_shop", ["tags", "ranking"])
     >>> list(answers)
-    ['ranking', 'tags']
+    ['tags', 'ranking']
     >>> answers.rejects.columns
     ['file', 'line', 'column', 'reason', 'raw']
     """
