@@ -32,8 +32,10 @@ def check(stage: Stage) -> None:
     assert (shown.stdout, shown.returncode) == (f"cauce {__version__}\n", 0), shown.stderr
     (stage.root / "tmp/sales.csv").write_text("shop,amount\nnorth,1.5\nsouth,2\nnorth,3\n")
     question = "SELECT shop, sum(amount) AS total FROM sales GROUP BY shop ORDER BY shop"
-    answered = stage.run([*stage.entry, "sql", question, "/tmp", "--format", "csv"])
-    assert answered.stdout.splitlines() == ["shop,total", "north,4.5", "south,2.0"], answered.stderr
+    answered = stage.run([*stage.entry, "sql", question, "--data", "/tmp", "--out", "/tmp/answers"])
+    assert answered.returncode == 0, answered.stderr
+    (answer,) = (stage.root / "tmp/answers").glob("*.csv")
+    assert answer.read_text().splitlines() == ["shop,total", "north,4.5", "south,2.0"]
     for probe in ("cauce-alive", "cauce-wait"):
         assert stage.run(["test", "-x", f"/usr/local/bin/{probe}"]).returncode == 0
 
