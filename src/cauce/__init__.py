@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cauce.plan import *  # noqa: F403
     from cauce.plan import Dataset
     from cauce.runner.answers import Answers
+    from cauce.runner.given_tables import Frame
 
 __version__ = "0.2.0"
 __all__ = ["__version__", "connect", "run", "sql"]
@@ -43,7 +44,9 @@ def run(
     With `max_rejects`, a number of rows in all tables (100) or a share of each table ("5%"), a run that rejects more
     raises TooManyRejects.
 
-    >>> cauce.run("books", "data/")["q3"]
+    >>> answers = cauce.run("examples/my_shop.py", "examples/my_shop", "tags")
+    >>> answers["tags"].columns
+    ['tag', 'orders', 'products']
     """
     # Imported here, so that reading the version or the errors does not load the engine.
     from cauce.datasets import refuse_while_loading
@@ -57,7 +60,7 @@ def run(
 
 def sql(
     text: str,
-    data: str | Path = ".",
+    data: str | Path | Frame | Mapping[str, str | Path | Frame] = ".",
     *,
     types: Mapping[str, str] | None = None,
     schema: str | Path | None = None,
@@ -68,14 +71,21 @@ def sql(
     progress: bool | None = None,
     **parameters: str,
 ) -> Answers:
-    """Answers SQL statements over the files in a folder. Returns a dictionary of Polars frames by the name of the
+    """Answers SQL statements over files and frames. Returns a dictionary of Polars frames by the name of the
     statement: q1, q2, … or what a comment `-- name: top_customers` before it says.
 
-    `orders.csv` is table orders, a sub-directory is one table of all its files, and a statement may name files as in
-    FROM 'orders_*.csv'. The types of columns are inferred; `types` sets some, `schema` is a file as `cauce schema`
-    prints it. Other arguments are as in `cauce.run`; other keywords are the statements' own parameters.
+    `data` is a folder, a file, a frame (of Polars, pandas or Arrow; its table is called data), or a dictionary with a
+    frame, file or folder for each table. In a folder, `orders.csv` is table orders, a sub-directory is one table of all
+    its files, and a statement may name files as in FROM 'orders_*.csv'. The types of columns are inferred; `types` sets
+    some, `schema` is a file as `cauce schema` prints it. Other arguments are as in `cauce.run`; other keywords are the
+    statements' own parameters.
 
-    >>> cauce.sql("SELECT customer, sum(paid) FROM orders GROUP BY 1", "data/")["q1"]
+    >>> cauce.sql("SELECT count(*) AS ratings FROM ratings", "examples/my_shop")["q1"].rows()
+    [(9,)]
+    >>> prices = pl.DataFrame({"sku": ["A1", "A2"], "price": [3, 4]})
+    >>> text = "SELECT sku, price, count(*) AS ratings FROM prices JOIN ratings USING (sku) GROUP BY ALL ORDER BY sku"
+    >>> cauce.sql(text, {"prices": prices, "ratings": "examples/my_shop/ratings.csv"})["q1"].rows()
+    [('A1', 3, 2), ('A2', 4, 1)]
     """
     from cauce.datasets import refuse_while_loading
     from cauce.runner import library

@@ -26,6 +26,7 @@ NOT_RUN = {
     r"\./cauce chaos broker ": "goes on for minutes; tests/cli/lab/test_chaos_broker.py runs it briefly",
     r"^\./cauce (top|events --follow)\b": "goes on until Ctrl-C",
     r"^docker ": "starts containers",
+    r"scripts/wheel\.sh|out/installed": "builds and installs the wheel; tests/test_wheel.py does it",
     r"out/audit": "asks a service on the network for vulnerabilities",
     r"10\.0\.0\.\d|/var/lib/cauce": "speaks of other machines",
 }
@@ -33,7 +34,7 @@ NOT_RUN = {
 RUN_ELSEWHERE = {("docs/tutorial.md", "./cauce demo"): "the README runs it"}
 """Lines of pages that another test already runs."""
 
-OTHERS = ("docker", "python3", "out/audit/bin/pip-audit")
+OTHERS = ("docker", "python3", "out/audit/bin/pip-audit", "scripts/wheel.sh")
 """Programs that are not ours, in lines that are not run."""
 
 SMALLER = {
@@ -88,7 +89,7 @@ def calls(line: str) -> Iterator[list[str]]:
     words.whitespace_split = True
     arguments: list[str] | None = None
     for word in words:
-        if word in ("./cauce", "cauce"):
+        if word in ("./cauce", "cauce", "out/installed/bin/cauce"):
             arguments = []
         elif arguments is not None and re.fullmatch(r"[();<>|&]+", word):
             yield arguments

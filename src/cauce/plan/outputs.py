@@ -151,6 +151,7 @@ def decimal(scale: int, *, unscaled: bool = False) -> DecimalOutput:
     units of the last decimal, such as cents.
 
     >>> @dataset.query(customer=TEXT, paid=decimal(2), fare=decimal(2, unscaled=True))
+    ... def fares() -> Relation: ...
     """
     whole_number("decimal: its scale", scale, 0, DIGITS - 1)
     instance("decimal: unscaled", unscaled, bool, "True or False")

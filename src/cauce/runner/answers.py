@@ -21,6 +21,13 @@ class Answers(dict[str, pl.DataFrame]):
     """A dictionary from the name of each query, in the order of the dataset, to its answer as a Polars frame.
 
     `rejects` is a frame of the cells and rows that could not be parsed: file, line, column, reason and raw text.
+    `seconds` is the time that the answers took.
+
+    >>> answers = cauce.run("examples/my_shop.py", "examples/my_shop", ["tags", "ranking"])
+    >>> list(answers)
+    ['tags', 'ranking']
+    >>> answers.rejects.columns
+    ['file', 'line', 'column', 'reason', 'raw']
     """
 
     def __init__(
@@ -35,6 +42,8 @@ class Answers(dict[str, pl.DataFrame]):
         self.questions = dict(questions or {})
         """The question of each query, as the dataset states it."""
         self.summary = summary or RejectSummary()
+        self.seconds: float | None = None
+        """The time from the call to the answers; None if they come from a service."""
 
     @property
     def reject_summary(self) -> pl.DataFrame:
@@ -55,7 +64,8 @@ class Answers(dict[str, pl.DataFrame]):
 
     def _repr_html_(self) -> str:
         tables = [_section(query, self.questions.get(query, ""), frame) for query, frame in self.items()]
-        summary = f"{_counted(len(self), 'answer')}{self._rejected(', ')}"
+        took = "" if self.seconds is None else f" in {_duration(self.seconds)}"
+        summary = f"{_counted(len(self), 'answer')}{took}{self._rejected(', ')}"
         return f"<div><p>{escape(summary)}</p>{''.join(tables)}{self._rejects_html()}</div>"
 
     def _rejected(self, before: str) -> str:
@@ -95,3 +105,7 @@ def _cell(value: object) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:,.0f} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ from cauce.errors import UsageError
 from cauce.plan import Dataset
 from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers
+from cauce.runner.given_tables import folder_of_tables
 from cauce.runner.local_client import Watch
 from cauce.runner.run import LITTLE_BYTES, run_for_answers, run_in_this_process
 from cauce.runner.sinks import Prepared, prepare
@@ -45,12 +47,14 @@ def answer(request: Request, watch_for: WatchFor) -> Answers:
     parameters = parameters_of(request.parameters)
     data = folder_of(request.data)
     dataset = dataset_of(request.dataset)
+    started = time.monotonic()
     prepared = prepare(dataset, data, queries, parameters, execution.partitions)
     with watch_for(prepared.bytes) as watch:
         if _needs_this_process(dataset, prepared):
             answers = run_in_this_process(prepared, watch, _memory(request, 1))
         else:
             answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
+    answers.seconds = time.monotonic() - started
     if execution.limit is not None:
         execution.limit.check(answers.summary)
     answers.questions.update({query: dataset.queries[query].question for query in answers})
@@ -68,21 +72,24 @@ def answer_sql(request: Request, types: object, schema: object, watch_for: Watch
     given = Given(
         DatasetSchema() if schema is None else read_schema(folder_of(schema, "schema", "file")), _types_of(types)
     )
-    data = folder_of(request.data)
+    folder = folder_of(request.data) if isinstance(request.data, str | os.PathLike) else None
     execution = _execution(request)
-    source = source_of(request.dataset, data, given, _remark)
     parameters = parameters_of(request.parameters)
-    dataset = dataset_of_sql(source, parameters)
-    prepared = replace(prepare(dataset, data, None, parameters, execution.partitions), sql=source)
-    with watch_for(prepared.bytes) as watch:
-        answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
+    started = time.monotonic()
+    with folder_of_tables(request.data, folder) as data:
+        source = source_of(request.dataset, data, given, _remark)
+        dataset = dataset_of_sql(source, parameters)
+        prepared = replace(prepare(dataset, data, None, parameters, execution.partitions), sql=source)
+        with watch_for(prepared.bytes) as watch:
+            answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
+    answers.seconds = time.monotonic() - started
     if execution.limit is not None:
         execution.limit.check(answers.summary)
     return answers
 
 
 def _remark(note: str) -> None:
-    warnings.warn(note, stacklevel=5)
+    warnings.warn(note, stacklevel=6)
 
 
 def _types_of(given: object) -> dict[str, str]:

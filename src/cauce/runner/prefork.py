@@ -27,7 +27,7 @@ from cauce.fabric.factory import open_fabric
 from cauce.process.limits import raise_file_limit
 from cauce.process.private_files import UMASK
 from cauce.process.starting import fork
-from cauce.scan.native.store import surroundings, target_machine
+from cauce.scan.native.loading import prepare
 from cauce.worker.events import EXIT_FAILED, FABRIC_VARIABLE, Event
 from cauce.worker.process import exit_with_parent, work
 from cauce.worker.tasks.limits import Limits
@@ -153,8 +153,7 @@ def _redirect_stdout() -> None:
 
 def make_ready() -> None:
     """Loads once what each worker would otherwise load itself."""
-    target_machine()
-    surroundings()
+    prepare()
 
 
 def main(arguments: Sequence[str]) -> int:

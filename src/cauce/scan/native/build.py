@@ -1,4 +1,4 @@
-"""Compiles a kernel with numba to an object file. The only module, with ``instructions``, that imports numba."""
+"""Compiles a kernel with numba to an object file. Only it, ``bundling`` and ``instructions`` import numba."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ _compiled: dict[Callable[..., Any], Any] = {}
 
 def compile_kernel(kernel: Kernel, machine: Any) -> tuple[str, bytes]:
     """The name of the compiled function, and the object file with it and all its callees."""
+    name, module = compile_module(kernel)
+    return name, machine.emit_object(module)
+
+
+def compile_module(kernel: Kernel) -> tuple[str, Any]:
+    """The name of the compiled function, and the optimised LLVM module with it and all its callees."""
     flags = _compiler.Flags()
     # Called only from here, with arrays that the caller owns: needs no wrapper and no reference counts.
     flags.no_cpython_wrapper = True
@@ -38,8 +44,7 @@ def compile_kernel(kernel: Kernel, machine: Any) -> tuple[str, bytes]:
         flags,
         {},
     )
-    module = _llvm.parse_assembly(made.library.get_llvm_str())
-    return made.fndesc.llvm_func_name, machine.emit_object(module)
+    return made.fndesc.llvm_func_name, _llvm.parse_assembly(made.library.get_llvm_str())
 
 
 def _bound(function: Callable[..., Any]) -> FunctionType:

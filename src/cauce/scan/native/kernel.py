@@ -56,7 +56,7 @@ class Kernel:
         return answer.value
 
     def load(self) -> Callable[..., int]:
-        from cauce.scan.native.store import address_of
+        from cauce.scan.native.loading import address_of
 
         natives = [native for kind in self.arguments for native in kind.natives()]
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *natives)
