@@ -94,7 +94,7 @@ def test_a_producer_without_records_is_reported_as_missing() -> None:
     intake = Intake(EDGES["rows"], "edge 1", [0, 1, 2], LogReader(Log("edge-1")))
     intake.add(records_for("rows"))
     assert not intake.complete
-    assert "2 (0 of so far unknown messages)" in intake.names.missing()
+    assert "2 (0 of a yet unknown number of records)" in intake.names.missing()
 
 
 def test_a_duplicate_with_other_content_is_a_conflict() -> None:

@@ -137,11 +137,12 @@ class AsyncService:
     ) -> AsyncJob:
         """Uploads a dataset's files, or frames in their place, and waits for the answers unless `wait` is False. With
         `on`, the queries read the kept dataset of this name, and nothing is uploaded."""
-        made = AsyncJob(
-            await asyncio.to_thread(
-                self._service.submit, dataset, data, queries, job=job, tables=tables, on=on, wait=False, **parameters
-            )
-        )
+
+        def submit() -> Job:
+            service = self._service
+            return service.submit(dataset, data, queries, job=job, tables=tables, on=on, wait=False, **parameters)  # type: ignore[arg-type]
+
+        made = AsyncJob(await asyncio.to_thread(submit))
         if wait:
             await made.wait()
         return made

@@ -77,7 +77,7 @@ class Names:
     def missing(self, name: Callable[[int], str] = str) -> str:
         """A message that names the producers whose records are missing."""
         waiting = [
-            f"{name(producer)} ({len(seen)} of {self._ends.get(producer, 'so far unknown')} messages)"
+            f"{name(producer)} ({len(seen)} of {self._ends.get(producer, 'a yet unknown number of')} records)"
             for producer, seen in self._digests.items()
             if len(seen) != self._ends.get(producer)
         ]

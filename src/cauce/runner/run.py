@@ -32,8 +32,8 @@ LITTLE_BYTES = 32 << 20
 
 PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
 POLL_SHARE = 0.05
-"""The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and the
-workers need the cores."""
+"""The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and
+the workers need the cores."""
 
 STILL_S = 30.0
 """A run without progress for this long reports what it waits for."""

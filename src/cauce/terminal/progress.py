@@ -151,4 +151,4 @@ class Bars:
             self._progress.update(first, note=f"{restarts} restarts")
 
     def still(self, missing_input: str) -> None:
-        error_console().print(f"no progress for a while: {missing_input}", style="yellow")
+        error_console().print(f"still working, no new results for a while: {missing_input}", style="yellow")
