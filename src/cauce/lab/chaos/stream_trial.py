@@ -180,8 +180,8 @@ def _cut(nodes: Nodes, name: str, cut: Callable[[], None], heal: Callable[[], No
 
 
 def _sees(nodes: Nodes, name: str) -> bool:
-    """Whether another node is connected with this one, as the kernel of its own host reports: `rabbitmqctl` may wait for
-    the node that is cut off."""
+    """Whether another node is connected with this one, as the kernel reports. `rabbitmqctl` may wait for a node that is
+    cut off."""
     far = f"{int.from_bytes(socket.inet_aton(nodes.node(name).host), sys.byteorder):08X}:"
     others = [pid for each in nodes.names if each != name and (pid := nodes.pid(each)) is not None]
     tables = [Path(f"/proc/{pid}/net/tcp").read_text(encoding="ascii").splitlines()[1:] for pid in others]
