@@ -15,7 +15,7 @@ from cauce.fabric.rabbitmq.connection.amqp import ANSWER_S
 from cauce.fabric.rabbitmq.queues import Queues
 from cauce.fabric.rabbitmq.registry import Fact, Job, Registry, Renew, dump, load
 from cauce.fabric.rabbitmq.streams.messages import decode
-from cauce.fabric.rabbitmq.streams.subscription import Delivery, Subscription, Subscriptions, is_cut
+from cauce.fabric.rabbitmq.streams.subscription import IDLE_S, SILENT_S, Delivery, Subscription, Subscriptions, is_cut
 from cauce.fabric.rabbitmq.streams.writer import Writer
 
 _WAIT_S = 0.1
@@ -53,6 +53,7 @@ class RegistryClient:
                 pass
             if self._own_seq >= seq:
                 return
+            self._close_if_silent(SILENT_S)
             if monotonic() > deadline:
                 raise FabricLost("RabbitMQ does not deliver its registry stream: check the broker and retry")
             self._subscriptions.changes.wait(seen, _WAIT_S)
@@ -82,6 +83,7 @@ class RegistryClient:
             self._subscribe(monotonic() + ANSWER_S)
         while self._take_next():
             pass
+        self._close_if_silent(IDLE_S)
 
     def ended(self) -> list[Job]:
         """The jobs that were trimmed or deleted since the last call."""
@@ -104,6 +106,10 @@ class RegistryClient:
             # The connection thread reconnects by itself.
             with suppress(FabricLost):
                 self._subscription = self._subscriptions.start(self._stream, start, deadline)
+
+    def _close_if_silent(self, for_s: float) -> None:
+        if self._subscription is not None:
+            self._subscription.close_if_silent(for_s)
 
     def _take_next(self) -> bool:
         found = None if self._subscription is None else self._subscription.take()

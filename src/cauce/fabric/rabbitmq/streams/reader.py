@@ -108,6 +108,11 @@ class Reader:
             self._subscription = self._subscriptions.start(self.stream, self._expected, deadline)
         return self.is_open
 
+    def close_if_silent(self, for_s: float) -> None:
+        """Call it only if nothing is left to read."""
+        if self._subscription is not None:
+            self._subscription.close_if_silent(for_s)
+
     def close(self) -> None:
         if self._subscription is not None:
             self._subscription.close()

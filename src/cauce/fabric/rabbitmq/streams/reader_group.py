@@ -12,7 +12,7 @@ from time import monotonic
 from cauce.errors import FabricLost
 from cauce.fabric.contract import Batch, Position
 from cauce.fabric.rabbitmq.streams.reader import Reader, cursor_of, offset_of, position_at
-from cauce.fabric.rabbitmq.streams.subscription import Subscriptions
+from cauce.fabric.rabbitmq.streams.subscription import IDLE_S, SILENT_S, Subscriptions
 
 FIRST_S = 0.05
 """How long the first read of a stream waits for existing messages."""
@@ -64,6 +64,7 @@ class ReaderGroup:
                 self._track(reader)
                 if records:
                     return Batch(records, position_at(behind))
+                reader.close_if_silent(IDLE_S if self._is_up_to_date(log, reader) else SILENT_S)
             if self._is_up_to_date(log, reader):
                 self._merge(log, cursor, reader)
                 return Batch([], position)

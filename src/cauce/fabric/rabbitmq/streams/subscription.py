@@ -24,6 +24,11 @@ EASY_BYTES = 1 << 20
 MOST_BYTES = 128 << 20
 """Buffer limit of all subscriptions together; beyond it, the least recently read ones are closed."""
 _NOTES = 8
+SILENT_S = 5.0
+"""How long a message that was confirmed may take to arrive. After a partition of its nodes, RabbitMQ may have forgotten
+a consumer without an error: it must subscribe again."""
+IDLE_S = 30.0
+"""The same if it is not known whether there is a message."""
 ELSEWHERE_S = 2.0
 """How long to wait for a connection to nodes that may have a replica of a stream."""
 
@@ -132,6 +137,8 @@ class Subscription:
         self.link = link
         self.stream = stream
         self.used_at = monotonic()
+        self.arrived_at = monotonic()
+        """When the last message has arrived; at first, when it was opened."""
         self.ended = False
         self._subscriptions = subscriptions
         self._waiting: deque[Delivery] = deque()
@@ -144,6 +151,11 @@ class Subscription:
     @property
     def waiting_bytes(self) -> int:
         return self._came_bytes - self._taken_bytes
+
+    def close_if_silent(self, for_s: float) -> None:
+        """Closes it if no message has arrived for this long: its reader opens another one."""
+        if not self.ended and monotonic() - self.arrived_at > for_s:
+            self.close()
 
     def open(self, connection: Connection, offset: int | str) -> None:
         channel: BrokerChannel = connection.channel()
@@ -184,6 +196,7 @@ class Subscription:
     def _deliver(self, message: amqp.Message) -> None:
         if self.ended:
             return
+        self.arrived_at = monotonic()
         tag: int = message.delivery_tag
         self._waiting.append(Delivery(message.headers["x-stream-offset"], message.body, tag))
         self._came_bytes += len(message.body)
