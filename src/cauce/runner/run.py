@@ -32,8 +32,8 @@ LITTLE_BYTES = 32 << 20
 
 PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
 POLL_SHARE = 0.05
-"""The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and the
-workers need the cores."""
+"""The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and
+the workers need the cores."""
 
 STILL_S = 30.0
 """A run without progress for this long reports what it waits for."""
@@ -170,4 +170,9 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
             check()
             watch.still(collect.missing_input())
             moved_at = time.monotonic()
-        time.sleep(min(max(PAUSE_S, looked_s / POLL_SHARE), LONGEST_PAUSE_S))
+        time.sleep(pause_s(looked_s))
+
+
+def pause_s(looked_s: float) -> float:
+    """How long to wait after looking at the logs took so much processor time."""
+    return min(max(PAUSE_S, looked_s / POLL_SHARE), LONGEST_PAUSE_S)
