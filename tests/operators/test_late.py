@@ -9,7 +9,7 @@ import pytest
 from cauce.operators.join import Build, join
 from cauce.operators.late import Late, Rows
 from cauce.operators.order import POSITION
-from cauce.operators.project import select
+from cauce.operators.project import convert, select
 
 TABLE = pl.DataFrame({"price": [5, 50, 500, 5000], "text": ["a", "b", "c", "d"], "key": [1, 2, 3, 4]})
 
@@ -97,3 +97,29 @@ def test_a_filter_that_drops_nothing_returns_the_same_object(source: Counting) -
 
 def test_rows_without_columns_still_have_a_height(source: Counting) -> None:
     assert rows_over(source).with_columns([pl.lit(1).alias("one")]).frame(["one"]).height == TABLE.height
+
+
+def test_a_conversion_is_computed_for_the_rows_that_are_left_when_it_is_read(source: Counting) -> None:
+    prices = [pl.col("key"), pl.col("price").cast(pl.Float64)]
+    kept = convert(rows_over(source), prices, keep_position=False).filter([pl.col("key") > 2])
+    assert source.rows_of("price") == []
+    assert kept.frame(["price"])["price"].to_list() == [500.0, 5000.0]
+    assert kept.frame(["price"]).schema["price"] == pl.Float64
+    assert source.rows_of("price") == [2, 3]
+
+
+def test_a_converted_column_replaces_one_that_a_filter_has_built(source: Counting) -> None:
+    filtered = rows_over(source).filter([pl.col("price") > 100])
+    kept = convert(filtered, [pl.col("price").cast(pl.String), pl.col("price").alias("units")], keep_position=False)
+    assert kept.frame(["price", "units"]).rows() == [("500", 500), ("5000", 5000)]
+
+
+def test_a_converted_column_can_be_a_join_key(source: Counting) -> None:
+    texts = convert(rows_over(source), [pl.col("text").alias("name")], keep_position=False)
+    assert join(texts, Build(pl.DataFrame({"name": ["d"]}), ["name"]), "semi").frame(["key"]).rows() == [(4,)]
+
+
+def test_rows_with_added_columns_are_converted_at_once(source: Counting) -> None:
+    rows = rows_over(source).with_columns([(pl.col("price") * 2).alias("twice")])
+    made = convert(rows, [pl.col("twice").cast(pl.String).alias("text")], keep_position=True)
+    assert made.frame(["text", POSITION]).row(0) == ("10", 100)

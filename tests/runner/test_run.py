@@ -1,4 +1,4 @@
-"""When two runs have the same job name, so that the second resumes the first."""
+"""When two runs have the same job name, so that the second resumes the first; how often a run looks for answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cauce.datasets import load
-from cauce.runner.run import RunSettings, job_name
+from cauce.runner.run import LONGEST_PAUSE_S, PAUSE_S, POLL_SHARE, RunSettings, job_name, pause_s
 from cauce.runner.sinks import prepare
 from tests.cli.running import small_books
 
@@ -51,3 +51,15 @@ def test_other_queries_workers_partitions_or_parts_make_another_run(data: Path) 
         name_of(data, settings=RunSettings(workers=2, part_bytes=1000)),
     ]
     assert len(set(names)) == len(names)
+
+
+def test_a_run_of_few_queries_looks_for_answers_often() -> None:
+    assert pause_s(0.00001) == PAUSE_S
+
+
+def test_looking_for_the_answers_of_many_queries_takes_a_bounded_share_of_a_core() -> None:
+    assert pause_s(0.002) == pytest.approx(0.002 / POLL_SHARE)
+
+
+def test_an_answer_is_found_soon_however_long_a_look_takes() -> None:
+    assert pause_s(1.0) == LONGEST_PAUSE_S

@@ -2,57 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.tpch import queries, tables
+from bench.tpch import queries
 from cauce.plan.nodes import Join, KeyFilter, Node, Receive, Scan
 from cauce.plan.physical import Plan, walk
 from cauce.process.memory_limit import FOLD_FACTOR, MemoryBudget
-from cauce.sql_frontend.catalogue import Catalogue, catalogue_of
 from cauce.sql_frontend.dataset import sql_dataset
 from tests.sql_frontend.runs import Both
-from tests.sql_frontend.test_join_order import ROWS
+from tests.sql_frontend.test_join_order import catalogue
 
 QUERIES = queries()
 
 
 def planned(text: str) -> Plan:
-    made = catalogue_of(tables())
-    catalogue = Catalogue(tuple(replace(each, rows=ROWS[each.name]) for each in made.tables))
-    return sql_dataset(text, catalogue).plan()
+    return sql_dataset(text, catalogue()).plan()
 
 
 def filters(plan: Plan) -> set[tuple[str, str, str]]:
-    """Filtered table, its column, and the first table that the keys come from."""
+    """Filtered table, its column, and the table or the fold that the keys come from."""
     return {
         (scan.table.name, node.on[0], _source(plan, node.right))
         for stage in plan.stages
         for root in stage.roots
         for node in walk(root)
-        if isinstance(node, Join) and node.how == "semi" and isinstance(scan := node.left, Scan)
-    } | {
-        (scan.table.name, node.on[0], _source(plan, node.right))
-        for stage in plan.stages
-        for root in stage.roots
-        for node in walk(root)
-        if isinstance(node, Join) and node.how == "semi" and isinstance(node.left, Join)
-        for scan in _scans_of_filters(node.left)
+        if isinstance(node, Join) and node.how == "semi" and (scan := _filtered_scan(node)) is not None
     }
 
 
-def _scans_of_filters(node: Node) -> Iterator[Scan]:
+def _filtered_scan(node: Node) -> Scan | None:
+    """The scan directly below semi-joins."""
     while isinstance(node, Join) and node.how == "semi":
         node = node.left
-    if isinstance(node, Scan):
-        yield node
+    return node if isinstance(node, Scan) else None
 
 
 def _source(plan: Plan, node: Node) -> str:
-    """The table or the fold that a broadcast comes from."""
     assert isinstance(node, Receive)
     sender = next(stage for stage in plan.stages if node.edge in {edge.number for edge in stage.sends})
     return sender.table.name if sender.table is not None else sender.name
@@ -101,10 +88,17 @@ def test_keys_of_a_smaller_table_do_not_make_a_table_be_read_again() -> None:
     assert sorted(scanned) == ["customer", "lineitem", "orders"]
 
 
+def test_dates_are_compared_with_midnight_as_dates() -> None:
+    pipelines = [edge.node.pipeline for stage in planned(QUERIES["q04"]).stages for edge in stage.sends]
+    compared = [each for each in pipelines if "o_orderdate" in each]
+    assert compared
+    assert not any("cast" in each or "00:00" in each for each in compared)
+
+
 def test_condition_on_several_tables_filters_each_of_them() -> None:
     """(n1 is FRANCE and n2 is GERMANY) or the other way round: both are one of the two."""
-    text = planned(QUERIES["q07"])
-    sent = [edge.node.pipeline for stage in text.stages if stage.name == "scan nation" for edge in stage.sends]
+    plan = planned(QUERIES["q07"])
+    sent = [edge.node.pipeline for stage in plan.stages if stage.name == "scan nation" for edge in stage.sends]
     assert sent
     assert all("FRANCE" in each and "GERMANY" in each for each in sent)
 

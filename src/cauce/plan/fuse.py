@@ -39,12 +39,12 @@ def _merge_rounds(stages: list[Stage]) -> list[Stage]:
             own = place[stage.table.name]
             above = [(rounds[id(each)], place[_table(each)] >= own) for each in upstream[id(stage)]]
             rounds[id(stage)] = max((number + later for number, later in above), default=0)
+    # Each in the place of its first pass; a stage that reads no table stays by itself.
     merged: dict[tuple[str, int], list[Stage]] = {}
     for stage in stages:
-        if stage.table is not None:
-            merged.setdefault((stage.table.name, rounds[id(stage)]), []).append(stage)
-    made = [_union(each) for each in merged.values()]
-    return made + [stage for stage in stages if stage.table is None]
+        key = (stage.table.name, rounds[id(stage)]) if stage.table is not None else ("", id(stage))
+        merged.setdefault(key, []).append(stage)
+    return [_union(each) for each in merged.values()]
 
 
 def _union(passes: list[Stage]) -> Stage:

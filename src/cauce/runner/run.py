@@ -170,4 +170,9 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
             check()
             watch.still(collect.missing_input())
             moved_at = time.monotonic()
-        time.sleep(min(max(PAUSE_S, looked_s / POLL_SHARE), LONGEST_PAUSE_S))
+        time.sleep(pause_s(looked_s))
+
+
+def pause_s(looked_s: float) -> float:
+    """How long to wait after looking at the logs took so much processor time."""
+    return min(max(PAUSE_S, looked_s / POLL_SHARE), LONGEST_PAUSE_S)
