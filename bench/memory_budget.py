@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -127,12 +126,14 @@ SCENARIOS = (
 
 
 class Group:
-    """A control group (version 1 or 2) with a memory limit."""
+    """A control group (version 1 or 2) with a memory limit, which also counts the processor time."""
 
     def __init__(self, name: str, limit_bytes: int) -> None:
         self._second = Path("/sys/fs/cgroup/cgroup.controllers").exists()
         self._folder = Path("/sys/fs/cgroup" if self._second else "/sys/fs/cgroup/memory", name)
-        self._folder.mkdir(exist_ok=True)
+        self._cpu = self._folder if self._second else Path("/sys/fs/cgroup/cpuacct", name)
+        for folder in (self._folder, self._cpu):
+            folder.mkdir(exist_ok=True)
         if limit_bytes:
             limit = "memory.max" if self._second else "memory.limit_in_bytes"
             (self._folder / limit).write_text(str(limit_bytes))
@@ -140,20 +141,22 @@ class Group:
 
     def enter(self) -> None:
         """Moves the calling process into the group; called in a forked child."""
-        (self._folder / "cgroup.procs").write_text(str(os.getpid()))
+        for folder in {self._folder, self._cpu}:
+            (folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def leave(self, before: str) -> None:
         """Moves the calling process back to where it was; `before` is its `/proc/PID/cgroup` at that time."""
-        controller = "" if self._second else "memory"
-        paths = {name: path for _, names, path in (line.split(":", 2) for line in before.splitlines())
-                 for name in names.split(",")}  # fmt: skip
-        root = Path("/sys/fs/cgroup", controller)
-        folder = root / paths.get(controller, "/").lstrip("/")
-        # In a container the group that the kernel names may not be visible.
-        ((folder if folder.is_dir() else root) / "cgroup.procs").write_text(str(os.getpid()))
+        for controller in ("",) if self._second else ("memory", "cpuacct"):
+            _move_back(controller, before)
+
+    def cpu_s(self) -> float:
+        """Processor time of all its processes so far."""
+        if self._second:
+            return self._field("cpu.stat", "usage_usec") / 1e6
+        return int((self._cpu / "cpuacct.usage").read_text()) / 1e9
 
     def is_empty(self) -> bool:
-        return not (self._folder / "cgroup.procs").read_text().strip()
+        return not any((folder / "cgroup.procs").read_text().strip() for folder in (self._folder, self._cpu))
 
     def used(self) -> int:
         """Memory of all its processes, without the page cache, which the kernel frees when it needs to."""
@@ -170,7 +173,17 @@ class Group:
         return next((int(value) for key, value in lines if key == name), 0)
 
     def remove(self) -> None:
-        self._folder.rmdir()
+        for folder in {self._folder, self._cpu}:
+            folder.rmdir()
+
+
+def _move_back(controller: str, before: str) -> None:
+    lines = (line.split(":", 2) for line in before.splitlines())
+    paths = {name: path for _, names, path in lines for name in names.split(",")}
+    root = Path("/sys/fs/cgroup", controller)
+    folder = root / paths.get(controller, "/").lstrip("/")
+    # In a container the group that the kernel names may not be visible.
+    ((folder if folder.is_dir() else root) / "cgroup.procs").write_text(str(os.getpid()))
 
 
 @dataclass(frozen=True)
@@ -200,7 +213,7 @@ class Outcome:
 def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
     """Runs a command in a new group, and digests the answer file that it writes."""
     group = Group(f"cauce-bench-{os.getpid()}", limit_bytes)
-    started, cpu_before, peak = time.monotonic(), _children_cpu(), 0
+    started, peak = time.monotonic(), 0
     try:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(command, preexec_fn=group.enter, stdout=output, stderr=output)
@@ -213,15 +226,9 @@ def run(command: Sequence[str], out: Path, limit_bytes: int) -> Outcome:
         if failure:
             sys.stdout.write(f"{failure}\n")
         digest = _digest(out) if process.returncode == 0 else ""
-        cpu_s = _children_cpu() - cpu_before
-        return Outcome(time.monotonic() - started, cpu_s, peak, group.kills(), digest, failure)
+        return Outcome(time.monotonic() - started, group.cpu_s(), peak, group.kills(), digest, failure)
     finally:
         group.remove()
-
-
-def _children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _digest(out: Path) -> str:

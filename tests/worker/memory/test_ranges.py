@@ -178,3 +178,17 @@ def test_an_edge_without_rows_has_empty_ranges() -> None:
     found = splitter.ranges()
     assert all(each.is_empty for (each,) in found)
     assert found[0][0].frame().columns == ["k", "v"]
+
+
+@pytest.mark.parametrize("keys", [1, 1_000_000])
+def test_repeated_groups_are_merged_before_they_are_written(keys: int) -> None:
+    """Their weight is that of all rows nevertheless."""
+    states = [(name, partial(frame, ("k", "v"), {"n": Count()})) for name, frame in records(keys)]
+    spill = MemorySpill()
+    splitter = EdgeSplitter(spill, "r", COUNTS, ("k",), BY_HASH, 1 << 20)
+    splitter.add_all(range_of(COUNTS, states))
+    found = splitter.ranges()
+    written = sum(frame.height for each in found for _, frame in each.read())
+    assert written == (40 if keys == 1 else 800)
+    assert sum(each.weight or 0 for each in found) == sum(weigh(frame) for _, frame in states)
+    assert sum(each.frame()["n"].sum() for each in found) == 800

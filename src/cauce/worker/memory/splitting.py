@@ -118,17 +118,22 @@ class EdgeSplitter:
             order = np.argsort(numbers, kind="stable")
             rows, hashes, records = rows[order], hashes[order], records[order]
         start = 0
+        repeats: bool | None = None if self._edge.merge is not None and len(held) > 1 else False
         for number, size in enumerate(sizes.tolist()):
             if size and number >= self._first:
                 end = start + size
-                runs = self._runs(names, records[start:end])
-                self._parts[number].add(runs, rows.slice(start, size), hashes[start:end])
+                piece = kept = rows.slice(start, size)
+                if self._edge.merge is not None and repeats is not False:
+                    kept = self._edge.merge.condense(piece)
+                    # One piece decides for all of the chunk: merging distinct keys costs time, and saves nothing.
+                    repeats = kept.height * 2 <= piece.height if repeats is None else repeats
+                runs = self._runs(names, records[start:end]) if self._edge.merge is None else [(0, 0, kept.height)]
+                self._parts[number].add(runs, kept, weigh(piece), hashes[start:end])
             start += size
         tick()
 
-    def _runs(self, names: Sequence[tuple[int, int]], records: npt.NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        if self._edge.merge is not None:
-            return [(0, 0, len(records))]
+    @staticmethod
+    def _runs(names: Sequence[tuple[int, int]], records: npt.NDArray[np.int64]) -> list[tuple[int, int, int]]:
         counts = np.bincount(records, minlength=len(names)).tolist()
         return [(*name, count) for name, count in zip(names, counts, strict=True) if count]
 
@@ -143,9 +148,10 @@ class _Part:
         self._low: int | None = None
         self._high: int | None = None
 
-    def add(self, runs: list[tuple[int, int, int]], frame: pl.DataFrame, hashes: Hashes) -> None:
+    def add(self, runs: list[tuple[int, int, int]], frame: pl.DataFrame, weight: int, hashes: Hashes) -> None:
+        """`weight` is that of the rows before they were merged, which does not depend on the order of arrival."""
         self._spill.append(self._name, msgspec.msgpack.encode(_Chunk(runs, dump_frame(frame, compress=False))))
-        self._weight += weigh(frame)
+        self._weight += weight
         low, high = int(hashes.min()), int(hashes.max())
         self._low = low if self._low is None else min(self._low, low)
         self._high = high if self._high is None else max(self._high, high)

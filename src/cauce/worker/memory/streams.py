@@ -52,11 +52,14 @@ def _slices(frame: pl.DataFrame, weight: int, piece_bytes: int) -> list[pl.DataF
 
 
 def value_stream(spill: Spill, found: EdgeRange, name: str, piece_bytes: int) -> Stream | None:
-    """The merged groups, split by all keys of the merge; None if these are not more than the keys of the edge."""
+    """The merged groups, split by the keys of the merge that are not keys of the edge; None if there are none."""
     merge = found.edge.merge
-    if not isinstance(merge, Final) or set(merge.keys) <= set(found.edge.keys):
+    if not isinstance(merge, Final):
         return None
-    leaves = list(_leaves(spill, found, name, piece_bytes, merge.keys, 1))
+    keys = tuple(key for key in merge.keys if key not in found.edge.keys)
+    if not keys:
+        return None
+    leaves = list(_leaves(spill, found, name, piece_bytes, keys, 1))
     if any(leaf is None for leaf in leaves):
         return None
 
