@@ -123,3 +123,13 @@ def test_rows_with_added_columns_are_converted_at_once(source: Counting) -> None
     rows = rows_over(source).with_columns([(pl.col("price") * 2).alias("twice")])
     made = convert(rows, [pl.col("twice").cast(pl.String).alias("text")], keep_position=True)
     assert made.frame(["text", POSITION]).row(0) == ("10", 100)
+
+
+@pytest.mark.parametrize("height", [0, 1, 3])
+def test_expression_that_polars_finds_constant_has_a_value_per_row(height: int) -> None:
+    rows = Late(pl.DataFrame({"k": range(1, height + 1)}, schema={"k": pl.Int64}))
+    five = pl.when(pl.col("k") > 0).then(pl.lit(5)).otherwise(pl.lit(5))
+    constant = pl.lit(0).ne_missing(five).alias("is not 0")
+    made = rows.evaluate([pl.col("k") + 1, constant])
+    assert made.to_dict(as_series=False) == {"k": [*range(2, height + 2)], "is not 0": [True] * height}
+    assert rows.filter([constant]).height == height

@@ -195,10 +195,19 @@ class Late:
         frame = self.frame(columns)
         names = [expression.meta.output_name() for expression in expressions]
         # Sequentially and in this thread: a Python function may suspend the step that it is part of.
-        return _materialised(frame.with_columns_seq(expressions).select(names))
+        try:
+            return _materialised(frame.with_columns_seq(expressions).select(names))
+        except pl.exceptions.InvalidOperationError:
+            # Polars finds some expressions constant, has one value for them, and refuses it beside other columns.
+            return pl.DataFrame([_one_per_row(frame, each) for each in expressions])
 
     def with_columns(self, expressions: Sequence[pl.Expr]) -> Late:
         return self.beside(self.evaluate(expressions))
+
+
+def _one_per_row(frame: pl.DataFrame, expression: pl.Expr) -> pl.Series:
+    column = frame.select_seq(expression).to_series()
+    return column if len(column) == frame.height else column.new_from_index(0, frame.height)
 
 
 def _materialised(frame: pl.DataFrame) -> pl.DataFrame:

@@ -359,25 +359,26 @@ _define_float("radians", "Degrees as radians.", "radians(180)")
 _define_float("gamma", "The gamma function.", "gamma(5)")
 _define_float("lgamma", "The logarithm of the gamma function.", "lgamma(5)")
 define("pi", "", DOUBLE, lambda args: pl.lit(math.pi), "The number pi.", "pi()")
-define(
-    "gcd",
-    "BIGINT BIGINT",
-    BIGINT,
-    _integers("gcd"),
-    "The greatest common divisor.",
-    "gcd(12, 18)",
-    aliases=("greatest_common_divisor",),
-)
-define(
-    "lcm",
-    "BIGINT BIGINT",
-    BIGINT,
-    _integers("lcm"),
-    "The least common multiple.",
-    "lcm(4, 6)",
-    aliases=("least_common_multiple",),
-    checks=True,
-)
+for _kind in (BIGINT, HUGEINT):
+    define(
+        "gcd",
+        f"{_kind} {_kind}",
+        _kind,
+        _integers("gcd"),
+        "The greatest common divisor.",
+        "gcd(12, 18)",
+        aliases=("greatest_common_divisor",),
+    )
+    define(
+        "lcm",
+        f"{_kind} {_kind}",
+        _kind,
+        _integers("lcm"),
+        "The least common multiple.",
+        "lcm(4, 6)",
+        aliases=("least_common_multiple",),
+        checks=True,
+    )
 define("factorial", "INTEGER", HUGEINT, _integers("factorial"), "The factorial.", "factorial(10)", checks=True)
 define("xor", "SAME SAME", _same, _integers("xor"), "The bits in which two integers differ.", "xor(5, 3)")
 define("<<", "SAME SAME", _same, _integers("<<"), "Bits shifted to the left.", "1 << 4", checks=True)

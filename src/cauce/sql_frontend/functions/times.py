@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import polars as pl
 
@@ -91,10 +92,31 @@ class ParseTime(GuardedKernel):
 
 
 def _parsed(text: str, form: str) -> dt.datetime | None:
-    try:
-        return dt.datetime.strptime(text, form)
-    except ValueError:
-        return None
+    for each in (text, _with_long_years(text, form)):
+        try:
+            return dt.datetime.strptime(each, form)
+        except ValueError:
+            continue
+    return None
+
+
+def _with_long_years(text: str, form: str) -> str:
+    """A text whose years have four digits, as Python wants them: SQL reads shorter ones too."""
+    found = _years(form).fullmatch(text)
+    years = found.regs[1:] if found else ()
+    for start, end in reversed(years):
+        text = text[:start] + text[start:end].zfill(4) + text[end:]
+    return text
+
+
+@lru_cache
+def _years(form: str) -> re.Pattern[str]:
+    """Matches texts of a format; its groups are the years."""
+    parts = re.split("(%.)", form, flags=re.DOTALL)
+    year = r"(\d{4}|\d{1,3}(?!\d))"
+    return re.compile(
+        "".join(year if each == "%Y" else ".+?" if each[:1] == "%" else re.escape(each) for each in parts)
+    )
 
 
 def _strptime(quiet: bool) -> Callable[[Arguments], pl.Expr]:
