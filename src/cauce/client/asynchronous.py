@@ -138,11 +138,13 @@ class AsyncService:
         """Uploads a dataset's files, or frames in their place, and waits for the answers unless `wait` is False. With
         `on`, the queries read the kept dataset of this name, and nothing is uploaded."""
 
-        def submit() -> Job:
-            service = self._service
-            return service.submit(dataset, data, queries, job=job, tables=tables, on=on, wait=False, **parameters)  # type: ignore[arg-type]
+        def start() -> Job:
+            return self._service.submit(
+                dataset, data, queries, job=job, tables=tables, on=on, wait=False, on_progress=None, settings=None,
+                **parameters,
+            )  # fmt: skip
 
-        made = AsyncJob(await asyncio.to_thread(submit))
+        made = AsyncJob(await asyncio.to_thread(start))
         if wait:
             await made.wait()
         return made
