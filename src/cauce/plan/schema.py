@@ -54,13 +54,21 @@ def common_type(first: pl.DataType, second: pl.DataType) -> pl.DataType:
 
 def expression_types(schema: Schema, expressions: Sequence[pl.Expr]) -> dict[str, pl.DataType]:
     """The type of each expression by output name. Raises PlanError for a type error."""
-    known = [each for each in expressions if not _has_function(each) and not _reads_unknown(schema, each)]
-    found = _types_on_no_rows(schema, known)
+    plain = {each.meta.output_name(): schema[name] for each in expressions if (name := _column(each)) in schema}
+    computed = [each for each in expressions if each.meta.output_name() not in plain]
+    known = [each for each in computed if not _has_function(each) and not _reads_unknown(schema, each)]
+    found = {**plain, **_types_on_no_rows(schema, known)}
     return {
         name: found[name] if name in found else _declared_type(schema, each)
         for each in expressions
         for name in [each.meta.output_name()]
     }
+
+
+def _column(expression: pl.Expr) -> str | None:
+    """The name of the column if the expression is one, also under another name."""
+    bare = expression.meta.undo_aliases()
+    return bare.meta.output_name() if bare.meta.is_column() else None
 
 
 def _has_function(expression: pl.Expr) -> bool:
@@ -72,9 +80,11 @@ def _reads_unknown(schema: Schema, expression: pl.Expr) -> bool:
 
 
 def _types_on_no_rows(schema: Schema, expressions: Sequence[pl.Expr]) -> dict[str, pl.DataType]:
+    if not expressions:
+        return {}
     frame = _no_rows(schema, expressions)
     try:
-        return dict(frame.select(expressions).schema) if expressions else {}
+        return dict(frame.select(expressions).schema)
     except _TYPE_ERRORS:
         for each in expressions:
             _check_alone(frame, each, schema)
