@@ -2,6 +2,9 @@
 
 Both read the same CSV files from `tpchgen-cli`, start to end, and their answers must be equal. DuckDB loads each file
 once and keeps its tables in memory; Cauce keeps nothing. `--keep DIR` keeps the files for the next time.
+
+`--memory 1GB --limit 1.3GB` runs Cauce once with this budget, in a control group with this limit (needs root). The
+kernel must kill no process, and the answers must be those of DuckDB, which has no limit.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ from pathlib import Path
 
 from bench.data import size_mb
 from bench.measure import report, side_by_side, warm
+from bench.memory_budget import run
 from bench.tpch import script
 from bench.tpch.answers import differences
+from cauce.process.memory_limit import parse_size
 from cauce.process.starting import module_command
 
 
@@ -27,26 +32,38 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", type=Path, metavar="DIR")
+    parser.add_argument("--memory", metavar="SIZE", help="budget of Cauce")
+    parser.add_argument("--limit", metavar="SIZE", default="1.3GB", help="limit of the control group, with --memory")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cauce-tpch-") as folder:
         scratch = Path(folder)
         data = generated(given.keep or scratch, given.scale)
         warm(data)
         ours, theirs = scratch / "cauce", scratch / "duckdb"
-        results = side_by_side(
-            {
-                "Cauce": cauce_command(scratch, data, ours, given.workers),
-                "DuckDB": [
-                    *(sys.executable, "-m", "bench.tpch.in_duckdb"), str(data), str(theirs), str(given.workers)
-                ],
-            },
-            given.rounds,
-        )  # fmt: skip
+        command = cauce_command(scratch, data, ours, given.workers)
+        peer = [sys.executable, "-m", "bench.tpch.in_duckdb", str(data), str(theirs), str(given.workers)]
+        if given.memory:
+            return within_limit([*command, "--memory", given.memory], peer, ours, theirs, given.limit)
+        results = side_by_side({"Cauce": command, "DuckDB": peer}, given.rounds)
         different = differences(ours, theirs)
         sys.stdout.write(f"22 queries over {size_mb(data):.0f} MB, {given.workers} workers or threads\n\n")
         sys.stdout.write(report(results, "DuckDB") + "\n")
+    return conclusion(different)
+
+
+def conclusion(different: list[str]) -> int:
     sys.stdout.write(f"answers differ: {', '.join(different)}\n" if different else "all answers are equal\n")
     return 1 if different else 0
+
+
+def within_limit(command: list[str], peer: list[str], ours: Path, theirs: Path, limit: str) -> int:
+    outcome = run(command, ours / "q01.parquet", parse_size(limit, "--limit"))
+    sys.stdout.write(f"Cauce {outcome}\n")
+    sys.stdout.flush()
+    if outcome.kills or not outcome.digest:
+        return 1
+    subprocess.run(peer, check=True)
+    return conclusion(differences(ours, theirs))
 
 
 def cauce_command(scratch: Path, data: Path, out: Path, workers: int) -> list[str]:
