@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import random
 import secrets
-import socket
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 from cauce.errors import BrokerFailed, FabricLost
 from cauce.fabric.address import Broker, parse
@@ -34,8 +31,6 @@ PAUSE_S = 15.0
 CALM_S = 2.0
 """Between two faults: work continues before the next one."""
 _LOOK_S = 0.02
-_ESTABLISHED = "01"
-"""The state of a connection in `/proc/net/tcp`."""
 _BODY = struct.Struct("<II")
 _WRONG: Entry = (-1, -1)
 """Stands for a record whose content is not that of its writer and number."""
@@ -180,13 +175,9 @@ def _cut(nodes: Nodes, name: str, cut: Callable[[], None], heal: Callable[[], No
 
 
 def _sees(nodes: Nodes, name: str) -> bool:
-    """Whether another node is connected with this one, as the kernel reports. `rabbitmqctl` may wait for a node that is
-    cut off."""
-    far = f"{int.from_bytes(socket.inet_aton(nodes.node(name).host), sys.byteorder):08X}:"
-    others = [pid for each in nodes.names if each != name and (pid := nodes.pid(each)) is not None]
-    tables = [Path(f"/proc/{pid}/net/tcp").read_text(encoding="ascii").splitlines()[1:] for pid in others]
-    cells = [line.split()[2:4] for table in tables for line in table]
-    return any(peer.startswith(far) and state == _ESTABLISHED for peer, state in cells)
+    """Whether another node is connected with this one."""
+    asked = next(each for each in nodes.names if each != name)
+    return nodes.ctl(asked, "eval", f"lists:member('{nodes.node(name).full_name}', nodes()).").strip() == "true"
 
 
 def trial(nodes: Nodes, fault: Fault, seconds: float, writers: int, readers: int, seed: int) -> Outcome:
