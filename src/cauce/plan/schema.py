@@ -54,7 +54,11 @@ def common_type(first: pl.DataType, second: pl.DataType) -> pl.DataType:
 
 def expression_types(schema: Schema, expressions: Sequence[pl.Expr]) -> dict[str, pl.DataType]:
     """The type of each expression by output name. Raises PlanError for a type error."""
-    plain = {each.meta.output_name(): schema[name] for each in expressions if (name := _column(each)) in schema}
+    plain = {
+        each.meta.output_name(): schema[name]
+        for each in expressions
+        if (name := _column(each)) is not None and name in schema
+    }
     computed = [each for each in expressions if each.meta.output_name() not in plain]
     known = [each for each in computed if not _has_function(each) and not _reads_unknown(schema, each)]
     found = {**plain, **_types_on_no_rows(schema, known)}
