@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from cauce.errors import BrokerFailed
 from cauce.fabric.address import parse
 from cauce.lab.broker.layout import write_private
 from cauce.lab.broker.nodes import Nodes, prepare
@@ -16,6 +17,7 @@ from cauce.lab.deploy.broker import TLS_FOLDER, login
 from cauce.lab.deploy.certificates import Certificates, issued
 from cauce.lab.deploy.plan import AMQP_PORT
 from tests.broker_guardian import become_user, guard
+from tests.chaos.running import until
 from tests.lab.deploy.reading import Written
 
 HOST = "localhost"
@@ -61,6 +63,16 @@ def _started(written: Written, nodes: Nodes, certificates: Certificates) -> Depl
     write_private(own / "conf.d" / "50-cauce.conf", "\n".join(lines) + "\n")
     write_private(own / "conf.d" / "60-cauce-login.conf", login(broker.password))
     nodes.start_again(NODE, wait=False)
-    nodes.ctl(NODE, "await_startup")
+    until(f"{NODE} has started", lambda: _has_started(nodes))
     address = f"amqps://{broker.user}:{broker.password}@{HOST}:{node.port}/%2F?cafile={quote(str(ca_file))}"
     return DeployedNode(nodes, address, ca_file)
+
+
+def _has_started(nodes: Nodes) -> bool:
+    try:
+        nodes.ctl(NODE, "await_startup")
+    except BrokerFailed:
+        # Until its process has registered itself, there is no such node.
+        assert nodes.pid(NODE) is not None, "the node has ended"
+        return False
+    return True
