@@ -24,7 +24,8 @@ NOT_INSTALLED = 3
 TIMEOUT_S = 600
 COMPILER = ("llvmlite", "numba")
 pytestmark = [
-    pytest.mark.slow,
+    # It compiles all kernels three times and installs all packages.
+    pytest.mark.soak,
     pytest.mark.skipif(not supported_levels(), reason="wheels are not built for this processor"),
 ]
 SALES = "day,shop,amount\n2026-01-01,north,10.50\n2026-01-01,south,3\nsoon,north,1\n2026-01-02,north,7.25\n"

@@ -22,14 +22,22 @@ def command(data: Path, out: Path, *options: str) -> list[str]:
     return [*run, "--attempts", "50", *options]
 
 
+def temporary_files(work: Path) -> set[Path]:
+    try:
+        return set(work.glob("**/scratch/*/*"))
+    except FileNotFoundError:
+        # A directory was removed meanwhile: look again later.
+        return set()
+
+
 def kill_while_spilling(process: subprocess.Popen[bytes], work: Path, most: int) -> int:
     """Kills the workers whenever there are new temporary files. Returns how often."""
     seen: set[Path] = set()
     deadline = time.monotonic() + DEADLINE_S
     while process.poll() is None and time.monotonic() < deadline:
-        fresh = set(work.glob("**/scratch/*/*")) - seen
+        fresh = temporary_files(work) - seen
         if fresh and len(seen) < most:
-            seen |= set(work.glob("**/scratch/*/*"))
+            seen |= fresh | temporary_files(work)
             for each in family(process.pid, work):
                 if each.role == WORKER:
                     kill(each.pid)

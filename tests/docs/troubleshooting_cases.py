@@ -59,7 +59,7 @@ FILES = [
         "The files are one directory below",
         "./cauce run examples/my_shop.py --data examples",
         2,
-        (r"orders_\*\.csv", r"directory examples/my_shop"),
+        (r"needs products\.csv", r"directory examples/my_shop"),
         "`./cauce datasets` lists the files of the built-in datasets.",
     ),
     Case(
