@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+from cauce.cli.plain_values import with_plain_values
 from cauce.cli.structs import with_fields
 from cauce.process.masking import masked_text
 
@@ -47,6 +48,9 @@ def _clearer_errors() -> Iterator[None]:
 class HelpfulCommand(TyperCommand):
     """A command whose arguments are shown as `DATASET`, not as Python types."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _clearer_errors():
             return super().parse_args(ctx, args)
@@ -71,6 +75,9 @@ class HelpfulCommand(TyperCommand):
 
 class SectionedGroup(TyperGroup):
     """A group that lists its commands by section, each with its complete first sentence."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         with _clearer_errors():
