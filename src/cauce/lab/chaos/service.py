@@ -59,7 +59,10 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
     """Processes that faults hit, by role."""
+    longest_gap_s: float = 0.0
+    """The longest time in which no job was answered."""
     started: float = field(default_factory=time.monotonic)
+    _answered_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def report(self, text: str, style: str = "") -> None:
@@ -72,6 +75,9 @@ class Tally:
 
     def count(self, job: int, answers: int) -> None:
         with self._lock:
+            now = time.monotonic()
+            self.longest_gap_s = max(self.longest_gap_s, now - self._answered_at)
+            self._answered_at = now
             self.jobs += job
             self.answers += answers
 
