@@ -24,7 +24,7 @@ pytestmark = pytest.mark.soak
 
 DATASETS = {"books": 0.0006, "coffee": 0.0005}
 EXACT = "exact"
-ROUNDS = 2
+ROUNDS = 1
 WAIT_S = 120.0
 
 
