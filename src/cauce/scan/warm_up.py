@@ -2,10 +2,11 @@
 
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup
+from cauce.scan.integers import groups, scatter
 from cauce.scan.native.kernel import declared
 from cauce.scan.sentiment import compound, emoji
 
-__all__ = ["compile_kernels", "compound", "decode", "emoji", "gather", "located", "lookup"]
+__all__ = ["compile_kernels", "compound", "decode", "emoji", "gather", "groups", "located", "lookup", "scatter"]
 
 
 def compile_kernels() -> None:

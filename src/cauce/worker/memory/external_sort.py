@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cauce.job.frames import dump_frame, load_frame
+from cauce.job.frames import dump_rows, load_frame
 from cauce.operators.order import SortKey, sort_rows
 from cauce.operators.weight import weigh
 from cauce.process.progress import tick
@@ -49,11 +49,11 @@ class ExternalSort:
         size = max(-(-rows.height // _RUN_BLOCKS), 1)
         offsets = []
         for start in range(0, rows.height, size):
-            offsets.append(self._spill.append(self._name, dump_frame(rows.slice(start, size), compress=False)))
+            offsets.append(self._spill.append(self._name, dump_rows(rows.slice(start, size), compress=False)))
             tick()
         heights = [min(size, rows.height - start) for start in range(0, rows.height, size)]
         # A copy: picked rows would keep the texts of the whole run in memory.
-        self._runs.append(_Run(offsets, heights, load_frame(dump_frame(rows.gather_every(size)))))
+        self._runs.append(_Run(offsets, heights, load_frame(dump_rows(rows.gather_every(size)))))
 
     def sorted(self) -> Iterator[pl.DataFrame]:
         """All rows in order."""

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from cauce.errors import FabricFull
 from cauce.fabric.files.disk import unique_name
@@ -36,6 +36,9 @@ class Spill(Protocol):
         """The byte strings of a name in their order; none if there is no such name."""
 
     def read_at(self, name: str, offset: int) -> bytes: ...
+
+    def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
+        """So many bytes of the byte string at the offset, from `start` on."""
 
     def remove(self, name: str) -> None: ...
 
@@ -62,6 +65,9 @@ class MemorySpill:
     def read_at(self, name: str, offset: int) -> bytes:
         return self._parts[name][offset]
 
+    def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
+        return self._parts[name][offset][start : start + size]
+
     def remove(self, name: str) -> None:
         self._parts.pop(name, None)
 
@@ -78,6 +84,8 @@ class FileSpill:
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
+        self._reading: tuple[str, BinaryIO] | None = None
+        """The file that was read last: a range is read in many small pieces."""
         self._removal = weakref.finalize(self, _remove, self._folder, parent)
         """Also if the task is dropped."""
 
@@ -117,10 +125,23 @@ class FileSpill:
             file.seek(offset)
             return file.read(_LENGTH.unpack(file.read(_LENGTH.size))[0])
 
+    def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
+        if self._reading is None or self._reading[0] != name:
+            self._stop_reading()
+            self._reading = (name, open(self._folder / name, "rb", buffering=0))
+        file = self._reading[1]
+        return os.pread(file.fileno(), size, offset + _LENGTH.size + start)
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading[1].close()
+            self._reading = None
+
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
+        self._stop_reading()
         self._removal()
 
 
