@@ -53,12 +53,11 @@ def rows_record(producer: int, seq: int, frame: pl.DataFrame) -> Record:
     packed = pack(frame)
     if packed is None:
         return frame_record(producer, seq, frame)
-    floats = any(dtype.is_float() for dtype in frame.dtypes)
-    return record(Kind.DATA, producer, seq, packed.dump(), frame_digest(frame) if floats else _packed_digest(packed))
+    digest = _packed_digest(packed) if packed.is_canonical else frame_digest(frame)
+    return record(Kind.DATA, producer, seq, packed.dump(), digest)
 
 
 def _packed_digest(packed: Packed) -> int:
-    """Equal rows are packed to equal bytes, unless they have floats: these have several zeros and NaNs."""
     return digest_of(packed.header() + digest_bytes(packed.body).to_bytes(8, "little"))
 
 

@@ -17,12 +17,16 @@ _FEWEST_ROWS = 10_000
 _SAMPLE_ROWS = 1 << 13
 """About so many rows with different keys are the sample: those whose hash starts with zeros, so that all rows of a key
 are in it, or none."""
+_FIRST_ROWS = 1_000
+"""If these have repeated keys, no sample is taken."""
 _DISTINCT_SHARE = 0.8
 
 
 def is_mostly_distinct(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
     """Whether grouping by integer keys would save less than a fifth of the rows. An estimate, the same everywhere."""
     if frame.height < _FEWEST_ROWS or not _are_integers(frame, keys):
+        return False
+    if frame.select(keys).head(_FIRST_ROWS).n_unique() < _DISTINCT_SHARE * _FIRST_ROWS:
         return False
     hashes = key_hashes(frame, keys).to_numpy()
     bits = (frame.height // _SAMPLE_ROWS).bit_length()

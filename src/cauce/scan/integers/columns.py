@@ -36,6 +36,8 @@ DTYPES: dict[str, pl.DataType] = {
 }
 """Types of fixed width by their name in packed rows. These names are stored: they never change."""
 
+_FIRST_VALUES = 100
+
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 FIXED_WIDTH = frozenset(_NAMES)
 _ARROW = {"i": {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}}
@@ -83,6 +85,25 @@ def column_of(name: str, values: Values, dtype: pl.DataType, null: Mask | None =
     validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
     made = arrow_series(pa.Array.from_buffers(arrow, len(values), [validity, pa.py_buffer(values)]))
     return (made if made.dtype == dtype else made.cast(dtype)).alias(name)
+
+
+def whole_numbers(values: Values) -> Values | None:
+    """The integers that floats are equal to; None if some are no integers, or a negative zero."""
+    for part in (values[:_FIRST_VALUES], values):
+        with np.errstate(invalid="ignore"):
+            whole = part.astype(np.int64)
+        if not (whole.astype(part.dtype).view(f"i{part.itemsize}") == part.view(f"i{part.itemsize}")).all():
+            return None
+    return whole
+
+
+def lists_of(lengths: pl.Series, values: pl.Series) -> pl.Series:
+    """Lists of these lengths, of consecutive values."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths.to_numpy(), out=offsets[1:])
+    inner = pa.array(values.rechunk().to_arrow())
+    made = pa.LargeListArray.from_arrays(pa.array(offsets), inner)
+    return arrow_series(made).cast(pl.List(values.dtype)).alias(values.name)
 
 
 def is_constant(values: Values) -> bool:

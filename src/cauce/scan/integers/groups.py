@@ -1,4 +1,4 @@
-"""Groups rows by integer keys: sorts the keys by their digits, and sums the values of equal ones.
+"""Sorts integer keys by their digits, and sums the values of equal ones.
 
 The groups are in ascending order of the keys.
 """
@@ -44,6 +44,24 @@ def _sort_pass(
         to_order[at] = order[i]
 
 
+@kernel(VOID, _KEYS, _KEYS, Array("int64"), I8)
+def _sort_keys_pass(keys: Keys, to_keys: Keys, counts: npt.NDArray[np.int64], shift: int) -> None:
+    mask = np.uint64(_DIGITS - 1)
+    counts[:] = 0
+    for i in range(keys.size):
+        counts[np.int64(keys[i] >> np.uint64(shift) & mask)] += 1
+    total = 0
+    for digit in range(_DIGITS):
+        count = counts[digit]
+        counts[digit] = total
+        total += count
+    for i in range(keys.size):
+        digit = np.int64(keys[i] >> np.uint64(shift) & mask)
+        at = counts[digit]
+        counts[digit] = at + 1
+        to_keys[at] = keys[i]
+
+
 @kernel(I8, Array("uint64", read=True), Array("int32"))
 def _run_starts(keys: Keys, starts: Order) -> int:
     """Writes where each run of equal keys starts; returns the number of runs."""
@@ -75,6 +93,15 @@ def sorted_order(keys: Keys, bits: int) -> tuple[Keys, Order]:
         _sort_pass(keys, order, to_keys, to_order, counts, shift)
         keys, to_keys, order, to_order = to_keys, keys, to_order, order
     return keys, order
+
+
+def sorted_keys(keys: Keys, bits: int) -> Keys:
+    """The keys in ascending order; no key has more bits. Overwrites the given ones."""
+    to_keys, counts = np.empty_like(keys), np.empty(_DIGITS, np.int64)
+    for shift in range(0, bits, _DIGIT_BITS):
+        _sort_keys_pass(keys, to_keys, counts, shift)
+        keys, to_keys = to_keys, keys
+    return keys
 
 
 def run_starts(keys: Keys) -> Order:

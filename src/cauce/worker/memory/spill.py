@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from cauce.errors import FabricFull
 from cauce.fabric.files.disk import unique_name
@@ -84,8 +84,8 @@ class FileSpill:
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
-        self._reading: tuple[str, BinaryIO] | None = None
-        """The file that was read last: a range is read in many small pieces."""
+        self._reading: tuple[str, int] | None = None
+        """The descriptor of the file that was read last: a range is read in many small pieces."""
         self._removal = weakref.finalize(self, _remove, self._folder, parent)
         """Also if the task is dropped."""
 
@@ -128,13 +128,12 @@ class FileSpill:
     def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
         if self._reading is None or self._reading[0] != name:
             self._stop_reading()
-            self._reading = (name, open(self._folder / name, "rb", buffering=0))
-        file = self._reading[1]
-        return os.pread(file.fileno(), size, offset + _LENGTH.size + start)
+            self._reading = (name, os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC))
+        return os.pread(self._reading[1], size, offset + _LENGTH.size + start)
 
     def _stop_reading(self) -> None:
         if self._reading is not None:
-            self._reading[1].close()
+            os.close(self._reading[1])
             self._reading = None
 
     def remove(self, name: str) -> None:
