@@ -80,7 +80,7 @@ class EdgeSplitter:
         self._chunk_bytes = min(chunk_bytes, _MOST_CHUNK_BYTES)
         self._first = first
         self._spill = spill
-        self._block_name = f"{path}.{edge.number}"
+        self._block_name = f"{path}.{edge.number}b"
         self._parts = [_Part(spill, f"{path}-{number}.{edge.number}", self._block_name) for number in range(rule.count)]
         self._held: list[NamedFrame] = []
         self.held_bytes = 0
