@@ -86,6 +86,7 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         settings.workers,
         memory=MemoryShares.of(settings.memory),
         sql=prepared.sql,
+        large=prepared.large,
     )
     for other in fabric.jobs():
         if other != job:
