@@ -105,6 +105,23 @@ def _scatter_1(values: Values, positions: npt.NDArray[np.int32], out: Values) ->
         out[positions[i]] = values[i]
 
 
+@kernel(VOID, _HASHES, Array("uint64"))
+def vote(hashes: Hashes, state: Hashes) -> None:
+    """Boyer and Moore's vote: `state` is a candidate and its surplus. The hash of more than half of all rows that were
+    counted, if there is one, is the candidate."""
+    candidate = state[0]
+    surplus = state[1]
+    for i in range(hashes.size):
+        if surplus == np.uint64(0):
+            candidate = hashes[i]
+        if hashes[i] == candidate:
+            surplus += np.uint64(1)
+        else:
+            surplus -= np.uint64(1)
+    state[0] = candidate
+    state[1] = surplus
+
+
 _SCATTER: dict[int, tuple[Any, type[np.generic]]] = {
     8: (_scatter_8, np.int64),
     4: (_scatter_4, np.int32),
