@@ -45,7 +45,8 @@ def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) 
 
         chosen = load(queries.dataset)
         parameters = queries.parameters(chosen)
-        return chosen, prepare(chosen, files.data, queries.names, parameters, partitions)
+        limit = options.budget.broadcast_bytes
+        return chosen, prepare(chosen, files.data, queries.names, parameters, partitions, limit)
 
     run_and_show(files, options, queries.dataset, prepared)
 
