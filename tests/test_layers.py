@@ -53,7 +53,6 @@ INNER_LAYERS = {
         "jobs",
         "model",
         "limits",
-        "logs",
         "errors",
         "public_text",
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cauce.errors import UsageError
-from cauce.process.traces import ENDPOINT, PartName, open_traces
+from cauce.process.telemetry.traces import ENDPOINT, PartName, open_traces
 from tests.service.conftest import Case
 from tests.service.running import Running, until
 

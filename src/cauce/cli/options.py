@@ -293,6 +293,12 @@ class ProcessOptions:
     power_safe: PowerOption = False
     memory: MemoryOption = ""
     fabric: FabricOption = ""
+    log_format: Annotated[
+        str, typer.Option(help="text, json, or auto: text on a terminal, JSON elsewhere", metavar="FORMAT")
+    ] = "auto"
+    log_level: Annotated[
+        str, typer.Option(help="lowest level to log: debug, info, warning or error", metavar="LEVEL")
+    ] = "info"
 
 
 @dataclass(frozen=True, kw_only=True)

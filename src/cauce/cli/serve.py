@@ -186,10 +186,11 @@ def config_of(
 ) -> ServiceConfig:
     """`alone`: for a single process, whose `--memory` is that of one worker."""
     from cauce.process.memory_limit import parse_size
+    from cauce.process.telemetry.logs import LogSettings
     from cauce.service.entrypoints import ServiceConfig
 
     memory = parse_size(process.memory) if process.memory else 0
-
+    LogSettings(process.log_format, process.log_level).check()
     return ServiceConfig(
         listen.host,
         listen.port,
@@ -205,6 +206,8 @@ def config_of(
         lanes=cores(),
         attempts=attempts,
         memory=memory * cores() if alone else memory,
+        log_format=process.log_format,
+        log_level=process.log_level,
     )
 
 

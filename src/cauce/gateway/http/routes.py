@@ -29,7 +29,7 @@ from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
 from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.status_polling import StatusPolling
-from cauce.process.traces import open_traces
+from cauce.process.telemetry.traces import open_traces
 
 READY_S = 2.0
 
