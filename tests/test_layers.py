@@ -14,6 +14,7 @@ import cauce
 LAYERS = (
     "cli",
     "lab",
+    "mcp",
     "service",
     "terminal",
     "gateway",

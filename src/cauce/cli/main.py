@@ -21,6 +21,7 @@ from cauce.cli.help import ANSWER, SERVICE, SETUP, TRY, CommandLine
 from cauce.cli.lab.broker import app as broker_app
 from cauce.cli.lab.chaos import app as chaos_app
 from cauce.cli.lab.deploy import app as deploy_app
+from cauce.cli.mcp import McpOptions
 from cauce.cli.options import (
     ConnectionOptions,
     FileOptions,
@@ -182,6 +183,18 @@ def generate(
     from cauce.cli.lab.generate import generate_command
 
     generate_command(dataset, out, scale, seed)
+
+
+@app.command(rich_help_panel=SERVICE)
+def mcp(options: McpOptions, connection: ConnectionOptions) -> None:
+    """Serve tables to programs that speak the Model Context Protocol.
+
+    The tables are those of a directory (--data), or the datasets that a service keeps (--gateway). Needs the extra
+    cauce[mcp].
+    """
+    from cauce.cli.mcp import mcp_command
+
+    mcp_command(options, connection)
 
 
 register_serve(app)
