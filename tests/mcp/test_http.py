@@ -24,6 +24,7 @@ from mcp import Client
 from tests.cli.running import cauce
 
 ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 120
 pytestmark = pytest.mark.slow
 
 
@@ -51,7 +52,7 @@ def data(tmp_path: Path) -> Path:
 def test_client_with_the_token_gets_an_answer_and_one_without_is_refused(data: Path) -> None:
     async def ask(url: str, token: str) -> Any:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=TIMEOUT_S) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             result = await client.call_tool("run_sql", {"sql": "SELECT sum(id) AS total FROM orders"})
