@@ -29,7 +29,7 @@ from cauce.gateway.http.app import Gateway
 from cauce.gateway.settings import GatewaySettings
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import GATEWAY, raise_oom_score
-from cauce.process.telemetry.logs import start_logs
+from cauce.process.telemetry.logs import close_logs, start_logs
 from cauce.worker.events import Assignment
 
 GRACE_S = 3
@@ -182,6 +182,7 @@ def run_gateway(
 
     _Server(config, stop, started).run([bound])
     log.info("gateway stopped")
+    close_logs()
     return 0
 
 

@@ -23,7 +23,7 @@ from cauce.process.lease_count import LeaseCountFile
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import WORKER, raise_oom_score
 from cauce.process.progress import listen
-from cauce.process.telemetry.logs import start_logs
+from cauce.process.telemetry.logs import close_logs, start_logs
 from cauce.process.telemetry.traces import open_traces
 from cauce.worker.crash_causes import HostWitness
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
@@ -138,6 +138,7 @@ def work(
     fabric.close()
     if traces is not None:
         traces.close()
+    close_logs()
     return 0
 
 
@@ -210,6 +211,7 @@ class _ShownLeases:
 def _report(name: str, problem: CauceError, code: int, *, structured: bool) -> int:
     if structured:
         start_logs("worker").error("worker failed", worker=name, code=problem.code, cause=str(problem))
+        close_logs()
         return code
     sys.stderr.write(f"cauce worker {name}: [{problem.code}] {problem}\n")
     sys.stderr.flush()

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from cauce.errors import unknown
 from cauce.process.output import never_fail_on_output
+from cauce.process.telemetry.otlp import is_enabled
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
+    from cauce.process.telemetry.log_export import LogExport
+
 FORMATS = ("auto", "text", "json")
+EXPORTING = ("gateway", "worker")
+"""Roles whose lines OpenTelemetry exports, if it is configured."""
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -62,6 +67,7 @@ def start_logs(role: str) -> FilteringBoundLogger:
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             *([] if text else [structlog.processors.format_exc_info]),
             structlog.processors.UnicodeDecoder(),
+            *_exports(role),
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_settings.level),
@@ -70,6 +76,25 @@ def start_logs(role: str) -> FilteringBoundLogger:
     )
     log: FilteringBoundLogger = structlog.get_logger().bind(role=role, process=os.getpid())
     return log
+
+
+_export: LogExport | None = None
+
+
+def _exports(role: str) -> list[LogExport]:
+    """The exporter of this process. Doctors and `serve` have none: its thread would keep them from forking."""
+    global _export
+    if _export is None and role in EXPORTING and is_enabled("logs"):
+        from cauce.process.telemetry.log_export import LogExport
+
+        _export = LogExport(role)
+    return [_export] if _export is not None else []
+
+
+def close_logs() -> None:
+    """Exports the last lines, for a second at most."""
+    if _export is not None:
+        _export.close()
 
 
 class Throttle:
