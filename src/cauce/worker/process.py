@@ -9,11 +9,9 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import FrameType
 from typing import Protocol
 
-import msgspec
 from setproctitle import setproctitle
 
 from cauce.datasets.registry import Registry
@@ -25,7 +23,8 @@ from cauce.process.lease_count import LeaseCountFile
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import WORKER, raise_oom_score
 from cauce.process.progress import listen
-from cauce.process.traces import open_traces
+from cauce.process.telemetry.logs import close_logs, start_logs
+from cauce.process.telemetry.traces import open_traces
 from cauce.worker.crash_causes import HostWitness
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
 from cauce.worker.job_table import Host
@@ -109,7 +108,8 @@ def work(
     traces = open_traces("worker")
     with_stats = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
     stats = Stats(fabric, traces=traces) if with_stats else None
-    log_set_aside = _SetAsideLog(name, as_json=heartbeat_sender is not None)
+    in_service = heartbeat_sender is not None or interruptible
+    log_set_aside = _SetAsideLog(name, structured=in_service)
 
     def spill(job: str, spec: TaskSpec) -> FileSpill:
         return FileSpill(spill_folder(fabric.scratch(job), job), spec.name)
@@ -131,14 +131,15 @@ def work(
         worker.release_all_leases()
     except FabricFull as problem:
         # The parent of the workers of a run reports it once for all of them.
-        return EXIT_FULL if heartbeat_sender is None else _report(name, problem, EXIT_FULL)
+        return EXIT_FULL if heartbeat_sender is None else _report(name, problem, EXIT_FULL, structured=in_service)
     except CauceError as problem:
-        return _report(name, problem, EXIT_FAILED)
+        return _report(name, problem, EXIT_FAILED, structured=in_service)
     finally:
         listen(None)
     fabric.close()
     if traces is not None:
         traces.close()
+    close_logs()
     return 0
 
 
@@ -186,34 +187,28 @@ class _Heartbeat:
 
 
 class _SetAsideLog:
-    """Logs that a job is set aside: as a JSON line in a service, as a sentence in a run."""
+    """Logs that a job is set aside: structured in a service, as a sentence in a run."""
 
-    def __init__(self, name: str, *, as_json: bool) -> None:
+    def __init__(self, name: str, *, structured: bool) -> None:
         self._name = name
-        self._as_json = as_json
+        self._structured = structured
 
     def __call__(self, aside: SetAside) -> None:
-        line = self._json(aside) if self._as_json else f"cauce worker {self._name}: [{aside.code}] {aside}"
+        if self._structured:
+            start_logs("worker").warning(
+                "job set aside",
+                worker=self._name,
+                job=aside.job,
+                code=aside.code,
+                problem=" ".join(str(aside.problem).split()),
+                tries=aside.tries,
+                retry_s=aside.pause_s,
+            )
+            return
         # A full disk must not end the worker because of a log line.
         with suppress(OSError):
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"cauce worker {self._name}: [{aside.code}] {aside}\n")
             sys.stderr.flush()
-
-    def _json(self, aside: SetAside) -> str:
-        fields = {
-            "role": "worker",
-            "process": os.getpid(),
-            "worker": self._name,
-            "event": "job set aside",
-            "job": aside.job,
-            "code": aside.code,
-            "problem": " ".join(str(aside.problem).split()),
-            "tries": aside.tries,
-            "retry_s": aside.pause_s,
-            "level": "warning",
-            "time": datetime.now(UTC).isoformat(),
-        }
-        return msgspec.json.encode(fields).decode()
 
 
 class _ShownLeases:
@@ -239,7 +234,11 @@ class _ShownLeases:
             setproctitle(f"{self._name} holds {held}" if held else self._name)
 
 
-def _report(name: str, problem: CauceError, code: int) -> int:
+def _report(name: str, problem: CauceError, code: int, *, structured: bool) -> int:
+    if structured:
+        start_logs("worker").error("worker failed", worker=name, code=problem.code, cause=str(problem))
+        close_logs()
+        return code
     sys.stderr.write(f"cauce worker {name}: [{problem.code}] {problem}\n")
     sys.stderr.flush()
     return code
