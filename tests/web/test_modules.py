@@ -157,7 +157,7 @@ def hint(kind: str, labels: list[str], values: list[str], **more: str) -> dict[s
 
 def test_rankings_become_bars_and_months_lines(page: Page) -> None:
     bars = call(page, "chart_choice", "choose", hint("bars", ["who"], ["n"]), ["who", "n"], [["a", 3], ["b", 2]])
-    assert bars == {"kind": "bars", "value": "n", "bars": [{"label": "a", "value": 3}, {"label": "b", "value": 2}]}
+    assert bars == {"kind": "bars", "labels": ["a", "b"], "series": [{"name": "n", "values": [3, 2]}]}
     rows = [["2024-02", "x", 2], ["2024-01", "x", 1], ["2024-01", "y", 5]]
     line = hint("line", ["s"], ["n"], x="month", series="s")
     lines = call(page, "chart_choice", "choose", line, ["month", "s", "n"], rows)

@@ -71,10 +71,10 @@ function lines(chart, width) {
       s("text.value", { x: box.left - 6, y: y.at(tick) + 4, "text-anchor": "end" }, values[index]))),
     ...labelsOf(chart, x, box).map(({ at, label }) => s("text.label.x-label", { x: at, y: height - 10, "text-anchor": "middle" }, label)),
   ];
-  const points = all.length <= FEW_POINTS;
+  const points = (/** @type {(number | null)[]} */ values) => all.length <= FEW_POINTS || values.filter((value) => value !== null).length < 2;
   const drawn = chart.series.map((one, number) => s(`g.series.colour-${number}`, {},
     s("path", { d: pathOf(one.values, x, y.at) }),
-    points ? one.values.map((value, index) => (value === null ? null : s("circle", { cx: x[index], cy: y.at(value), r: 2.5 }))) : null));
+    points(one.values) ? one.values.map((value, index) => (value === null ? null : s("circle", { cx: x[index], cy: y.at(value), r: 2.5 }))) : null));
   const names = chart.series.map((one) => one.name).join(", ");
   const picture = figure(`Lines: ${names} by ${chart.x[0]} to ${chart.x[chart.x.length - 1]}`, width, height, [...marks, ...drawn]);
   return h("div", {}, legend(chart.series, chart.left), hovering(picture, chart, x, y.at, box));
@@ -132,17 +132,8 @@ function figure(label, width, height, children) {
   return s("svg.chart", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, children);
 }
 
-/** @param {(number | null)[]} values @param {number[]} x @param {(value: number) => number} y */
+/** A line through all its points: a series need not have a row for every moment. @param {(number | null)[]} values @param {number[]} x @param {(value: number) => number} y */
 function pathOf(values, x, y) {
-  let path = "";
-  let pen = "M";
-  values.forEach((value, index) => {
-    if (value === null) {
-      pen = "M";
-      return;
-    }
-    path += `${pen} ${x[index].toFixed(1)} ${y(value).toFixed(1)} `;
-    pen = "L";
-  });
-  return path;
+  const points = values.flatMap((value, index) => (value === null ? [] : [`${x[index].toFixed(1)} ${y(value).toFixed(1)}`]));
+  return points.length ? `M ${points.join(" L ")}` : "";
 }

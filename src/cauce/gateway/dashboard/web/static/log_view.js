@@ -34,10 +34,11 @@ export class LogView {
     this.search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "Search the log", "aria-label": "Search the log",
       autocomplete: "off", spellcheck: "false", oninput: () => this.later() }));
     this.found = h("span.quiet.small", { role: "status" });
-    this.lines = h("ol.log", { tabindex: "0", role: "region", "aria-label": "Log" });
+    this.lines = h("ol");
+    this.box = h("div.log", { tabindex: "0", role: "region", "aria-label": "Log" }, this.lines);
     this.element = h("section.card.log-card", { hidden: true }, h("div.bar", {}, this.title, h("span.spring"), this.found, this.search,
       h("button.small-button", { type: "button", onclick: () => this.load() }, "Refresh"),
-      h("button.plain", { type: "button", "aria-label": "Close the log", onclick: () => this.close() }, "×")), this.lines);
+      h("button.plain", { type: "button", "aria-label": "Close the log", onclick: () => this.close() }, "×")), this.box);
   }
 
   /** @param {string} name */
@@ -82,7 +83,7 @@ export class LogView {
     say(this.found, found.matches === null ? "the last lines" : `${plural(found.matches, "line")} in ${bytes(found.searched_bytes)}${more}`);
     const empty = h("li.quiet", {}, wanted ? "No line contains this text." : "The log is empty.");
     replace(this.lines, lines.length ? lines.map((line) => rowOf(line, wanted)) : empty);
-    this.lines.scrollTop = this.lines.scrollHeight;
+    this.box.scrollTop = this.box.scrollHeight;
   }
 }
 

@@ -21,7 +21,7 @@ export function fillTable(table, page) {
 function cellOf(value, numeric, naming) {
   const exact = shown(value);
   // The word NULL comes from the style sheet: copied cells stay empty.
-  if (value === null) return h("td.null");
+  if (value === null) return h(numeric ? "td.null.number" : "td.null");
   if (!isNumber(value)) return h(numeric ? "td.number" : isDate(exact) ? "td.date" : exact.length > LONG_LETTERS ? "td.long" : "td", {}, exact);
   const text = readable(exact, naming);
   const shortened = text.replaceAll(",", "") !== exact;

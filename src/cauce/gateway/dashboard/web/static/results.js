@@ -169,7 +169,7 @@ export class ResultView {
       this.pick(more.length ? more : [value], `[data-value="${CSS.escape(value)}"]`);
     };
     return h("div.chart-title", { role: "group", "aria-label": "Chart of" }, h("span.quiet", {}, "Chart of"), values.map((value) =>
-      h("button.chip", { type: "button", "data-value": value, "aria-pressed": String(this.shownValues.includes(value)), onclick: () => toggle(value) }, value)));
+      h("button.chip", { type: "button", "data-value": value, title: value, "aria-pressed": String(this.shownValues.includes(value)), onclick: () => toggle(value) }, value)));
   }
 
   /** @param {string[]} values @param {string} control that keeps the focus */

@@ -3,6 +3,7 @@
 import { getJson, jobPath, Problem } from "./api.js";
 import { breakable, h, replace } from "./dom.js";
 import { bytes, count, duration, plural } from "./format.js";
+import { scroller } from "./scroller.js";
 
 const MOST_TASKS = 40;
 
@@ -19,7 +20,7 @@ export class StagePanel {
   constructor(job, closed, signal) {
     this.job = job;
     this.signal = signal;
-    this.title = h("h3", { tabindex: "-1" });
+    this.title = h("h2");
     this.body = h("div");
     const close = h("button.plain", { type: "button", "aria-label": "Close the stage", onclick: closed }, "×");
     this.element = h("section.stage-panel", { "aria-label": "Stage", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && closed() },
@@ -93,8 +94,8 @@ function tasksOf({ tasks, unit, slow }) {
     h("td", {}, bar(task, longest)), h("td.number", {}, duration(task.busy_s)), h("td.number", {}, count(task.rows || task.rows_out)),
     h("td.number", {}, bytes(task.peak_bytes))));
   const heads = [unit === "lane" ? "Lane" : "Partition", "Time", "Busy", unit === "lane" ? "Rows in" : "Rows out", "Memory"];
-  return h("div.tasks", {}, h("table.compact", {}, h("caption", {}, `${plural(tasks.length, unit)}${left ? `, the ${MOST_TASKS} that were busy longest` : ""}`),
-    h("thead", {}, h("tr", {}, heads.map((head, index) => h(index > 1 ? "th.number" : "th", { scope: "col" }, head)))), h("tbody", {}, rows)));
+  return h("div.tasks", {}, scroller("Tasks", h("table.compact", {}, h("caption", {}, `${plural(tasks.length, unit)}${left ? `, the ${MOST_TASKS} that were busy longest` : ""}`),
+    h("thead", {}, h("tr", {}, heads.map((head, index) => h(index > 1 ? "th.number" : "th", { scope: "col" }, head)))), h("tbody", {}, rows))));
 }
 
 /** Busy and waiting time, by the scale of the longest task. @param {Task} task @param {number} longest */
