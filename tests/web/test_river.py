@@ -29,7 +29,8 @@ OUTSIDE = """boxes => boxes.flatMap(box => {
 IN_SIGHT = """boxes => {
   const frame = document.querySelector('.viewport').getBoundingClientRect();
   return boxes.map(box => box.querySelector('.box').getBoundingClientRect())
-    .filter(box => box.left < frame.left || box.right > frame.right || box.top < frame.top || box.bottom > frame.bottom);
+    .filter(box => box.left < frame.left || box.right > frame.right
+      || box.top < frame.top || box.bottom > frame.bottom);
 }"""
 ALL_HINTED = """() => [...document.querySelectorAll('.scroll')].every(each => {
   const hint = each.closest('.scroll-frame').querySelector('.scroll-hint');

@@ -26,13 +26,17 @@ export function limitOf(hint) {
 /** The hint, corrected by the values: a column of texts that are all dates makes a line. @param {Hint} hint @param {string[]} columns @param {unknown[][]} rows @returns {Hint} */
 export function recognised(hint, columns, rows) {
   const dates = (/** @type {string} */ name) => rows.every((row) => isTime(row[columns.indexOf(name)]));
-  if (hint.kind === "line" && (hint.x === null || !dates(hint.x))) {
+  const names = hint.series === null ? 0 : new Set(rows.map((row) => text(row[columns.indexOf(hint.series ?? "")]))).size;
+  // Lines of one point each would show nothing.
+  if (hint.kind === "line" && (hint.x === null || !dates(hint.x) || names === rows.length)) {
     return { ...hint, kind: "bars", labels: [...(hint.x === null ? [] : [hint.x]), ...hint.labels], x: null, series: null };
   }
   if (hint.kind !== "bars") return hint;
   const x = hint.labels.find((name) => dates(name) && rows.some((row) => String(row[columns.indexOf(name)]).length > 4));
   if (x === undefined) return hint;
   const labels = hint.labels.filter((name) => name !== x);
+  const each = new Set(rows.map((row) => text(row[columns.indexOf(labels[0] ?? "")]))).size;
+  if (labels.length && each === rows.length) return hint;
   return { ...hint, kind: "line", labels, x, series: labels[0] ?? null };
 }
 

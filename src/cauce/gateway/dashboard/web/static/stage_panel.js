@@ -41,7 +41,9 @@ export class StagePanel {
     }
     try {
       const detail = await getJson(`${jobPath(this.job)}/stages/${stage}`, this.signal);
-      if (this.stage === stage) replace(this.body, contentOf(found, graph, detail, cause));
+      if (this.stage !== stage) return;
+      const open = this.body.querySelector("details")?.open ?? false;
+      replace(this.body, contentOf(found, graph, detail, cause, open));
     } catch (problem) {
       if (this.signal.aborted) return;
       replace(this.body, h("p.error", {}, problem instanceof Problem ? problem.message : String(problem)));
@@ -49,15 +51,15 @@ export class StagePanel {
   }
 }
 
-/** @param {Stage} stage @param {Graph} graph @param {Detail} detail @param {string} cause */
-function contentOf(stage, graph, detail, cause) {
+/** @param {Stage} stage @param {Graph} graph @param {Detail} detail @param {string} cause @param {boolean} open whether the computation is shown */
+function contentOf(stage, graph, detail, cause, open) {
   return [
     h("p.quiet.small", {}, `for ${stage.queries.join(", ")}`),
     stage.failed ? h("p.error-box", { role: "alert" }, h("strong", {}, "This stage failed the job. "), cause) : null,
     numbersOf(stage, graph, detail),
     slowWords(detail),
     tasksOf(detail),
-    detail.steps.length ? h("details.steps", {}, h("summary", {}, "Computation"), h("ul", {}, detail.steps.map((step) => h("li", {}, step)))) : null,
+    detail.steps.length ? h("details.steps", { open }, h("summary", {}, "Computation"), h("ul", {}, detail.steps.map((step) => h("li", {}, step)))) : null,
   ];
 }
 
