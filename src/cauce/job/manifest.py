@@ -103,6 +103,8 @@ class Manifest(msgspec.Struct, frozen=True):
     sql: SqlSource | None = None
     """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process, unless its
     statements read the tables of a declared one."""
+    large: tuple[str, ...] = ()
+    """Tables that are too large to be broadcast, as far as their sizes were known when the job was created."""
     on: KeptVersion | None = None
     """The version of a kept dataset that the job reads; None if its client sends the data."""
     program: str = ""
@@ -150,7 +152,7 @@ class Manifest(msgspec.Struct, frozen=True):
                 f"the code of dataset {self.dataset} has changed since job {self.job} was created: run the same "
                 "version of Cauce and of the dataset everywhere, or start a new job"
             )
-        plan = dataset.plan(self.queries, self.parameters, self.partitions, isolate=False)
+        plan = dataset.plan(self.queries, self.parameters, self.partitions, self.large, isolate=False)
         if plan.digest != self.digest:
             raise PlanMismatch(
                 f"job {self.job} was planned as {self.digest[:12]}, this process plans {plan.digest[:12]} for "

@@ -87,6 +87,7 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         memory=MemoryShares.of(settings.memory),
         sql=prepared.sql,
         program=PROGRAM,
+        large=prepared.large,
     )
     for other in fabric.jobs():
         if other != job:

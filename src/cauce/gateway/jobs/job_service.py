@@ -27,6 +27,7 @@ from cauce.gateway.jobs.job_context import JobContext, SharedState
 from cauce.gateway.jobs.job_end import JobEnds
 from cauce.gateway.jobs.planning import Asked, asked, check_same, plan_named
 from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_worker
+from cauce.gateway.jobs.progress.job_details import JobDetails
 from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
 from cauce.gateway.jobs.read_model import EndFound, JobListener, JobView, Views
 from cauce.gateway.jobs.result_cursor import list_cursor, read_list_cursor
@@ -90,6 +91,7 @@ class Jobs:
         context = JobContext(fabric, limits, clock, self._views, self._statuses, self._tombstones, shared, self._notify)
         self._ends = JobEnds(context)
         self._results = Results(context)
+        self.details = JobDetails(context, self._results)
         self._planned: dict[bytes, Manifest] = {}
         self.uploads = Uploads(context)
 
