@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from cauce.api.jobs import JobRequest
 from cauce.api.sql import SqlRequest
 from cauce.datasets.registry import Registry
@@ -17,7 +15,7 @@ from cauce.gateway.errors import BadRequest, JobExistsOtherwise
 from cauce.gateway.jobs.catalogue import DATASET_ERRORS, reason
 from cauce.gateway.limits import ServiceLimits
 from cauce.job.kept import KeptVersion
-from cauce.job.manifest import KEPT_VERSION, Manifest
+from cauce.job.manifest import PROGRAM, Manifest
 from cauce.job.topology import Topology
 from cauce.plan import Dataset
 from cauce.plan.joins import large_tables
@@ -48,7 +46,7 @@ class Planned:
 
     def manifest(self, limits: ServiceLimits, on: KeptVersion | None = None) -> Manifest:
         """Without the job's name, owner and time."""
-        made = Manifest(
+        return Manifest(
             "",
             self.dataset.name,
             tuple(self.plan.results),
@@ -63,8 +61,8 @@ class Planned:
             sql=self.sql,
             large=self.large,
             on=on,
+            program=PROGRAM,
         )
-        return made if on is None else msgspec.structs.replace(made, version=KEPT_VERSION)
 
 
 def plan_named(request: JobRequest, datasets: Registry, limits: ServiceLimits) -> Planned:
