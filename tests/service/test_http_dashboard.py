@@ -161,3 +161,28 @@ def test_process_logs_are_shown_to_local_users_only(service: Running) -> None:
 def test_a_gateway_by_itself_has_no_cluster(tmp_path: Path) -> None:
     with Running(tmp_path, "gateway") as alone:
         assert alone.get("/v1/cluster/live").what == (404, "not-found")
+
+
+def test_a_log_is_searched_in_any_case(service: Running) -> None:
+    found = service.get("/v1/cluster/processes/gateway-1/log?search=GATEWAY%20started").json()
+    lines = str(found["text"]).splitlines()
+    assert found["matches"] == len(lines) >= 1
+    assert all("gateway started" in line for line in lines)
+    none = service.get("/v1/cluster/processes/gateway-1/log?search=no-such-words-anywhere").json()
+    assert (none["matches"], none["text"]) == (0, "")
+    assert service.get(f"/v1/cluster/processes/gateway-1/log?search={'x' * 201}").status == 400
+
+
+def test_the_only_gateway_cannot_be_stopped_over_http(service: Running) -> None:
+    reply = service.send_json("PUT", "/v1/cluster/processes/gateway-1", {"running": False})
+    assert reply.what == (409, "last-gateway")
+
+
+@pytest.mark.parametrize("name", ["doctor-1", "worker-999", "nobody-1", "gateway-1%00"])
+def test_only_known_workers_and_gateways_can_be_stopped(service: Running, name: str) -> None:
+    assert service.send_json("PUT", f"/v1/cluster/processes/{name}", {"running": False}).status == 404
+
+
+def test_a_stage_of_a_job_is_shown_to_its_owner_only(service: Running) -> None:
+    assert service.get("/v1/jobs/nobody/stages/0").what == (404, "no-such-job")
+    assert service.get("/v1/jobs/nobody/rejects/reasons").what == (404, "no-such-job")

@@ -131,4 +131,7 @@ def test_a_token_shows_neither_folders_nor_how_to_start_workers(tmp_path: Path) 
         assert isinstance(found, dict)
         assert str(found["text"]).endswith("--dir DIR")
         assert found["can_start"] is False
+        assert service.get("/v1/cluster").json()["operator"] is False
+        assert service.send_json("PUT", "/v1/cluster/processes/gateway-1", {"running": False}).status == 404
+        assert service.get("/v1/cluster/processes/gateway-1/log?search=started").status == 404
         assert service.send_json("PUT", "/v1/cluster/workers", {"running": True}).status == 404

@@ -67,7 +67,7 @@ class Watched:
             for each in found.response["violations"]
             for node in each["nodes"]
         ]
-        assert problems == []
+        assert problems == [], problems
 
     def screenshot(self, name: str, *, whole: bool = True) -> None:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)

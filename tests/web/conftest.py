@@ -89,6 +89,18 @@ def failed_job(service: Running, river_files: Path) -> str:
 
 
 @pytest.fixture(scope="session")
+def rejecting_job(service: Running, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A job whose readings have cells that are no numbers, and records with too many cells."""
+    folder = tmp_path_factory.mktemp("rejects")
+    river.write_files(folder)
+    river.spoil(folder / "readings.csv")
+    service.create("with-rejects", river.NAME, [river.BY_MONTH])
+    service.upload("with-rejects", pieces_of(str(river.PATH), folder, 2**16, [river.BY_MONTH]))
+    service.wait_done("with-rejects")
+    return "with-rejects"
+
+
+@pytest.fixture(scope="session")
 def kept(service: Running, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the dataset that the service keeps as `shop`."""
     folder = tmp_path_factory.mktemp("shop")

@@ -100,3 +100,15 @@ def write_files(folder: Path) -> None:
         day = f"{rng.randrange(2023, 2026)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}"
         rows.append(f"{100_001 + number % STATION_COUNT},{day},{rng.random() * 900:.3f},{rng.randrange(9_000_000)},dry")
     (folder / "readings.csv").write_text("\n".join([f"station_id,day,{FLOW},visits,remark", *rows]) + "\n", "utf-8")
+
+
+def spoil(readings: Path) -> None:
+    """Every 97th reading has a discharge that is no number, every 151st two cells too many."""
+    lines = readings.read_text("utf-8").splitlines()
+    for number, line in enumerate(lines[1:], 1):
+        if number % 97 == 0:
+            station, day, _, visits, remark = line.split(",")
+            lines[number] = ",".join([station, day, "n/a", visits, remark])
+        elif number % 151 == 0:
+            lines[number] = f"{line},more,cells"
+    readings.write_text("\n".join(lines) + "\n", "utf-8")

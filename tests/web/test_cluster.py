@@ -123,3 +123,37 @@ def test_a_gateway_without_a_cluster_reports_that(browser: Browser, tmp_path: Pa
         page = found.open("#/cluster")
         expect(page.locator(".why")).to_contain_text("runs by itself")
         found.complaints.clear()
+
+
+def test_the_log_of_a_process_is_searched(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        page.get_by_role("button", name="Log of gateway-1").click()
+        page.get_by_role("searchbox", name="Search the log").fill("GATEWAY STARTED")
+        expect(page.locator(".log mark").first).to_have_text("gateway started")
+        page.get_by_role("searchbox", name="Search the log").fill("nothing has these words")
+        expect(page.locator(".log")).to_have_text("No line contains this text.")
+        found.assert_accessible()
+
+
+def test_an_operator_stops_and_starts_a_worker(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        row = page.locator("table.processes tr").filter(has=page.get_by_role("rowheader", name="worker-2", exact=True))
+        row.get_by_role("button", name="Stop worker-2").click()
+        page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
+        expect(row.locator(".state")).to_have_text("stopped")
+        expect(page.locator(".health-word")).to_have_text("Degraded")
+        row.get_by_role("button", name="Start worker-2").click()
+        expect(row.locator(".state")).to_have_text("running")
+        expect(page.locator(".health-word")).to_have_text("Healthy")
+
+
+def test_doctors_have_no_button_to_stop_them(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url) as found:
+        page = found.open("#/cluster")
+        settled(page)
+        expect(page.get_by_role("button", name="Stop worker-1")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("^Stop doctor"))).to_have_count(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -152,3 +152,61 @@ def test_notices_go_away_by_themselves(browser: Browser, service: Running) -> No
         expect(page.locator(".notice.bad")).to_contain_text("Left out: a.txt")
         page.clock.run_for(20_000)
         expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_jobs_are_filtered_by_dataset(browser: Browser, service: Running, many: list[str], river_job: str) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open("#/jobs")
+        page.get_by_label("Dataset").select_option(river.NAME)
+        expect(page.get_by_role("link", name=river_job, exact=True)).to_be_visible()
+        expect(page.get_by_role("link", name=many[-1], exact=True)).to_have_count(0)
+        page.get_by_role("button", name="Clear filters").click()
+        expect(page.get_by_role("link", name=many[-1], exact=True)).to_be_visible()
+
+
+@pytest.mark.usefixtures("many")
+def test_jobs_are_filtered_by_date(browser: Browser, service: Running) -> None:
+    today = date.today()
+    with watched(browser, service.url) as found:
+        page = found.open("#/jobs")
+        expect(rows(page)).to_have_count(PAGE_JOBS)
+        page.get_by_label("Started on or after").fill((today + timedelta(days=2)).isoformat())
+        expect(page.get_by_text("No job matches.")).to_be_visible()
+        page.get_by_label("Started on or after").fill((today - timedelta(days=2)).isoformat())
+        expect(rows(page)).to_have_count(PAGE_JOBS)
+        page.get_by_label("Started on or before").fill((today - timedelta(days=2)).isoformat())
+        expect(page.get_by_text("No job matches.")).to_be_visible()
+
+
+def test_the_address_keeps_the_filters(browser: Browser, service: Running, many: list[str]) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open("#/jobs")
+        search(page, "listed-")
+        chip(page, "Cancelled").click()
+        expect(rows(page)).to_have_count(len(many[::3]))
+        page.reload()
+        expect(rows(page)).to_have_count(len(many[::3]))
+        expect(page.get_by_role("searchbox", name="Search jobs")).to_have_value("listed-")
+        expect(chip(page, "Cancelled")).to_have_attribute("aria-pressed", "true")
+
+
+def test_times_and_failures_of_the_last_jobs_are_drawn(
+    browser: Browser, service: Running, done: str, failed_job: str
+) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open("#/jobs")
+        history = page.get_by_role("region", name="Times of the last jobs")
+        search(page, failed_job)
+        expect(history.locator(".numbers")).to_contain_text("1 of 1")
+        expect(history.locator(".took.failed")).to_have_count(1)
+        search(page, done)
+        expect(history.locator(".numbers")).to_contain_text("0 of ")
+        status = service.get(f"/v1/jobs/{done}").json()
+        took_s = float(str(status["ended"])) - float(str(status["created"]))
+        bar = history.locator(".took").filter(has_text=f"{done}: done")
+        expect(bar).to_have_count(1)
+        shown = re.search(r"done, ([\d.]+) s", bar.text_content() or "")
+        assert shown is not None
+        assert float(shown[1]) == pytest.approx(took_s, abs=0.51)
+        bar.click()
+        expect(page.locator("h1")).to_have_text(done)

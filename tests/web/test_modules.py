@@ -157,7 +157,7 @@ def hint(kind: str, labels: list[str], values: list[str], **more: str) -> dict[s
 
 def test_rankings_become_bars_and_months_lines(page: Page) -> None:
     bars = call(page, "chart_choice", "choose", hint("bars", ["who"], ["n"]), ["who", "n"], [["a", 3], ["b", 2]])
-    assert bars == {"kind": "bars", "value": "n", "bars": [{"label": "a", "value": 3}, {"label": "b", "value": 2}]}
+    assert bars == {"kind": "bars", "labels": ["a", "b"], "series": [{"name": "n", "values": [3, 2]}]}
     rows = [["2024-02", "x", 2], ["2024-01", "x", 1], ["2024-01", "y", 5]]
     line = hint("line", ["s"], ["n"], x="month", series="s")
     lines = call(page, "chart_choice", "choose", line, ["month", "s", "n"], rows)
@@ -214,3 +214,68 @@ def test_a_graph_is_laid_out_without_boxes_upon_each_other(page: Page) -> None:
     for name, points in found["paths"]:
         assert points[0][0] == placed[name[0]]["x"] + 100
         assert points[-1][0] == placed[name[1]]["x"]
+
+
+def job(name: str, **more: object) -> dict[str, object]:
+    known = {
+        "job": name,
+        "owner": "ana",
+        "dataset": "coffee",
+        "on": "",
+        "queries": ["q1"],
+        "state": "done",
+        "created": 5,
+    }
+    return {**known, **more}
+
+
+def test_jobs_are_filtered_by_client_and_kept_dataset(page: Page) -> None:
+    jobs = [job("a"), job("b", owner="eva"), job("c", dataset="sql", on="shop")]
+    none = call(page, "job_filter", "noFilter")
+    for change, wanted in (
+        ({"owner": "eva"}, ["b"]),
+        ({"dataset": "shop"}, ["c"]),
+        ({"dataset": "coffee"}, ["a", "b"]),
+    ):
+        found = call(page, "job_filter", "matching", jobs, {**none, **change})
+        assert sorted(each["job"] for each in found) == wanted
+
+
+def test_a_filter_is_kept_in_the_address(page: Page) -> None:
+    given = {**call(page, "job_filter", "noFilter"), "state": "failed", "text": "a b&c", "from": "2026-11-01"}
+    query = call(page, "job_filter", "queryOf", given)
+    assert call(page, "job_filter", "filterOf", query) == given
+
+
+def test_the_health_of_a_service_names_what_is_missing(page: Page) -> None:
+    def running(name: str, state: str = "running") -> dict[str, object]:
+        return {"name": name, "role": name.split("-")[0], "state": state, "pid": int(state == "running")}
+
+    def word(*processes: dict[str, object], leader: str = "doctor-1") -> str:
+        return str(call(page, "health", "healthOf", list(processes), leader)["word"])
+
+    doctor, gateway = running("doctor-1"), running("gateway-1")
+    assert word(doctor, gateway, running("worker-1")) == "Healthy"
+    assert word(doctor, gateway, running("worker-1"), running("worker-2", "exited")) == "Degraded"
+    assert word(doctor, gateway, running("worker-1", "stopped")) == "No worker runs"
+    assert word(doctor, gateway, running("worker-1"), leader="") == "Electing a leader"
+
+
+def test_a_layout_avoids_crossings_that_can_be_avoided(page: Page) -> None:
+    # Two chains whose boxes are given in opposite orders.
+    boxes = [{"id": name, "width": 100, "height": 40} for name in ("a", "b", "d", "c", "e", "f")]
+    lines = [{"id": f"{a}{b}", "from": a, "to": b} for a, b in ("ac", "bd", "ce", "df")]
+    found = page.evaluate(
+        """async ([address, boxes, lines]) => {
+          const made = (await import(address)).layout(boxes, lines, { across: 50, down: 10 });
+          return Object.fromEntries([...made.boxes].map(([name, box]) => [name, box.y]));
+        }""",
+        [f"/assets/{assets().version}/layout.js", boxes, lines],
+    )
+    assert (found["a"] < found["b"]) == (found["c"] < found["d"]) == (found["e"] < found["f"])
+    assert found["a"] == pytest.approx(found["c"]) == pytest.approx(found["e"])
+
+
+def test_numbers_are_moved_as_little_as_their_order_allows(page: Page) -> None:
+    wishes = [{"value": value, "weight": 1} for value in (3, 1, 2, 9)]
+    assert call(page, "layout_place", "increasing", wishes) == [2, 2, 2, 9]

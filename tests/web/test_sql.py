@@ -223,7 +223,7 @@ def test_text_answers_and_parameters_survive_a_reload(found: Watched) -> None:
 
 
 def test_a_job_of_another_browser_is_shown_with_its_statements(found: Watched, service: Running, sql_job: str) -> None:
-    page = found.open(f"#/job/{sql_job}")
+    page = found.open(f"#/job/{sql_job}/inputs")
     statements = page.get_by_role("region", name="Statements")
     expect(statements).to_contain_text("GROUP BY country")
     expect(page.locator(".facts")).to_contain_text(f"{shop.NAME}, version 1")

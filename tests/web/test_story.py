@@ -50,8 +50,9 @@ def watch(found: Watched, page: Page) -> None:
     expect(page.locator(".why")).to_contain_text(re.compile("is the bottleneck|waits for"))
     expect(page.locator(".stage.busy").first).to_be_visible()
     expect(page.locator(".edge.flows").first).to_be_visible()
-    expect(page.locator(".timeline .cell").first).to_be_visible()
     found.picture("job-at-work")
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.locator(".timeline .cell").first).to_be_visible()
 
 
 def kill(found: Watched, page: Page, service: Running) -> None:
@@ -79,9 +80,6 @@ def read(found: Watched, page: Page, service: Running, folder: Path) -> None:
     assert cells == wanted[25:50]
     page.get_by_role("tab", name=re.compile("^q3")).click()
     expect(page.locator("#tab-panel .chart")).to_be_visible()
-    page.locator("#tab-panel").scroll_into_view_if_needed()
-    page.get_by_role("heading", name="Answers").evaluate("title => title.scrollIntoView()")
-    page.evaluate("window.scrollBy(0, -70)")
     found.picture("answers")
     body = service.get(f"/v1/jobs/{JOB}/results/q1").body.decode().splitlines()[1:]
     assert body == wanted

@@ -19,8 +19,24 @@ class StartedBody(msgspec.Struct, frozen=True):
     workers: list[str]
 
 
+class ProcessBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The desired state of one process."""
+
+    running: bool
+
+
+class ProcessChangedBody(msgspec.Struct, frozen=True):
+    """The process that is being started or stopped."""
+
+    name: str
+    running: bool
+
+
 class LogBody(msgspec.Struct, frozen=True):
-    """The last lines of a process log."""
+    """The last lines of a process log; of a search, the last lines that contain its text. `matches` counts all of
+    those in the `searched_bytes` at the end of the log."""
 
     name: str
     text: str
+    matches: int | None = None
+    searched_bytes: int = 0

@@ -13,6 +13,7 @@ from typer.core import TyperArgument, TyperGroup
 
 from cauce.cli.configuration import FILE, VARIABLE
 from cauce.cli.configured import ConfiguredCommand
+from cauce.cli.plain_values import with_plain_values
 from cauce.cli.structs import with_fields
 from cauce.process.masking import masked_text
 
@@ -64,6 +65,9 @@ def _clearer_errors() -> Iterator[None]:
 class HelpfulCommand(ConfiguredCommand):
     """A command whose arguments are shown as `DATASET`, not as Python types."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _clearer_errors():
             return super().parse_args(ctx, args)
@@ -90,6 +94,9 @@ class HelpfulCommand(ConfiguredCommand):
 
 class SectionedGroup(TyperGroup):
     """A group that lists its commands by section, each with its complete first sentence."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         with _clearer_errors():

@@ -178,9 +178,9 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
 
     made: list[Prepared] = []
 
-    def prepared() -> tuple[Dataset, Prepared]:
+    def prepared(partitions: int) -> tuple[Dataset, Prepared]:
         dataset = _dataset(options, text)
-        made.append(_prepared(options, dataset, execution.partition_count))
+        made.append(_prepared(options, dataset, partitions))
         return dataset, made[0]
 
     def run(out: Path) -> None:

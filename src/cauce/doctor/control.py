@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cauce.doctor.launch.service_dir import Cluster, ServiceDir
-from cauce.doctor.model.desired_state import RUNNING, DesiredEntry, DesiredState, count_key, hold_key
+from cauce.doctor.model.desired_state import RUNNING, STOPPED, DesiredEntry, DesiredState, count_key, hold_key
 from cauce.doctor.model.messages import ObservedProcess
 from cauce.doctor.model.names import name_of, role_of
 from cauce.doctor.query import QueryClient
 from cauce.doctor.supervision.desired_state_log import DesiredStateLog
 from cauce.doctor.supervision.no_worker import worker_count
-from cauce.errors import CauceError
+from cauce.errors import CauceError, UsageError
 from cauce.fabric.factory import open_fabric
 from cauce.process.table import send_signal
 
@@ -61,6 +61,15 @@ def start_workers(service_dir: ServiceDir) -> list[str]:
         entries = {count_key("worker", host): str(len(names)), **{hold_key(name): "" for name in names}}
     update_desired_state(service_dir, entries, "started by an operator")
     return names
+
+
+def hold_process(service_dir: ServiceDir, name: str, *, running: bool) -> None:
+    """Starts or stops one process. Raises UsageError if the service does not have it."""
+    known = read_desired_state(service_dir)
+    if name not in known.names:
+        raise UsageError(f"the service has no process {name}; it has {', '.join(known.names)}")
+    why = "started by an operator" if running else "stopped by an operator"
+    update_desired_state(service_dir, {hold_key(name): "" if running else STOPPED}, why)
 
 
 def stop_all(service_dir: ServiceDir, warn: Callable[[str], None]) -> None:

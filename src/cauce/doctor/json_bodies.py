@@ -21,6 +21,8 @@ class ClusterBody(msgspec.Struct, frozen=True):
     processes: list[ProcessStatus]
     no_worker: NoWorker | None = None
     """Set while no worker runs."""
+    operator: bool = False
+    """Whether the reader may start and stop processes, and read logs."""
 
 
 class EventsBody(msgspec.Struct, frozen=True):

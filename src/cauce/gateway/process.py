@@ -27,7 +27,7 @@ from cauce.errors import CauceError, UsageError
 from cauce.gateway.asgi.protocol import BoundedProtocol
 from cauce.gateway.http.app import Gateway
 from cauce.gateway.settings import GatewaySettings
-from cauce.process.limits import raise_file_limit
+from cauce.process.limits import keep_memory, raise_file_limit
 from cauce.process.oom import GATEWAY, raise_oom_score
 from cauce.process.telemetry.logs import close_logs, start_logs
 from cauce.worker.events import Assignment
@@ -145,6 +145,7 @@ def run_gateway(
     # Every thread keeps hundreds of files open, and every connection needs a descriptor.
     raise_file_limit()
     raise_oom_score(GATEWAY)
+    keep_memory(settings.room_bytes)
     start_polars_threads()
     log = start_logs("gateway")
     # Startup, stop and errors are logged by us, as structured lines.

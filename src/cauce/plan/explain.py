@@ -55,6 +55,11 @@ def queries_of(plan: Plan, stage: Stage) -> list[str]:
     return [query for query in plan.results if query in found]
 
 
+def steps_of(stage: Stage) -> list[str]:
+    """The computation of each output of a stage."""
+    return list(dict.fromkeys(root.pipeline for root in stage.roots))
+
+
 def _merging(edge: Edge) -> str:
     return "" if edge.merge is None else edge.merge.describe_merge()
 

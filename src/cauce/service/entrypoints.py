@@ -149,8 +149,7 @@ def worker_main(home: ServiceDir, entry: ProcessEntry) -> int:
     from cauce.doctor.heartbeat.sender import HeartbeatSender
     from cauce.doctor.supervision.events import generation_name, recorded_cause
     from cauce.fabric.factory import open_fabric
-    from cauce.process.limits import raise_file_limit
-    from cauce.runner.prefork import keep_memory
+    from cauce.process.limits import keep_memory, raise_file_limit
     from cauce.service.broker_notices import log_wrong_settings
     from cauce.worker.crash_causes import HostWitness
     from cauce.worker.process import work

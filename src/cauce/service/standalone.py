@@ -129,8 +129,8 @@ def worker_alone(identity: ProcessIdentity, given: ServiceConfig) -> int:
     private_umask()
     from cauce.datasets.registry import Registry
     from cauce.fabric.factory import open_fabric
-    from cauce.process.limits import raise_file_limit
-    from cauce.runner.prefork import keep_memory, make_ready
+    from cauce.process.limits import keep_memory, raise_file_limit
+    from cauce.runner.prefork import make_ready
     from cauce.worker.process import work
     from cauce.worker.tasks.limits import Limits
 

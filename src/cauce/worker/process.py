@@ -36,6 +36,9 @@ from cauce.worker.tasks.limits import Limits
 
 SHORTEST_PAUSE_S, SHORT_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01, 0.05
 """How long an idle worker sleeps: at first, after a tenth of a second, and after some seconds without work."""
+IDLE_SHARE, MOST_PAUSE_S = 0.02, 0.25
+"""A worker that holds many waiting tasks needs milliseconds to poll all of them. After some seconds without work it
+sleeps longer, so that polling takes this share of a processor, but never longer than that."""
 
 STATS_VARIABLE = "CAUCE_STATS"
 """Set to `off`, workers append no task statistics: to measure their cost."""
@@ -115,18 +118,16 @@ def work(
     worker = Worker(fabric, limits, None, stats, host)
     heartbeat = _Heartbeat(worker, heartbeat_sender)
     listen(heartbeat.tick)
-    pause_s = SHORTEST_PAUSE_S
+    idle = _IdlePause()
     try:
         while not stop.asked:
             heartbeat.beat_if_due()
             shown.update(worker)
             more = worker.step()
             if worker.moved:
-                pause_s = SHORTEST_PAUSE_S
-            if more:
-                continue
-            time.sleep(pause_s)
-            pause_s = min(pause_s * (1.3 if pause_s < SHORT_PAUSE_S else 1.01), LONGEST_PAUSE_S)
+                idle.reset()
+            if not more:
+                idle.sleep()
         worker.release_all_leases()
     except FabricFull as problem:
         # The parent of the workers of a run reports it once for all of them.
@@ -140,6 +141,31 @@ def work(
         traces.close()
     close_logs()
     return 0
+
+
+class _IdlePause:
+    """The pause after a round without work. It grows while there is none."""
+
+    def __init__(self) -> None:
+        self._pause_s = SHORTEST_PAUSE_S
+        self._woken_at = time.process_time()
+
+    def reset(self) -> None:
+        self._pause_s = SHORTEST_PAUSE_S
+
+    def sleep(self) -> None:
+        polled_s = time.process_time() - self._woken_at
+        time.sleep(idle_pause_s(self._pause_s, polled_s))
+        growth = 1.3 if self._pause_s < SHORT_PAUSE_S else 1.01
+        self._pause_s = min(self._pause_s * growth, LONGEST_PAUSE_S)
+        self._woken_at = time.process_time()
+
+
+def idle_pause_s(pause_s: float, polled_s: float) -> float:
+    """The pause after a round that took `polled_s` of processor time."""
+    if pause_s < LONGEST_PAUSE_S:
+        return pause_s
+    return min(max(pause_s, polled_s / IDLE_SHARE), MOST_PAUSE_S)
 
 
 class _Heartbeat:

@@ -23,6 +23,7 @@ from cauce.plan.outputs import Output
         ),
         ({"day": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "day")),
         ({"since": TIMESTAMP, "sales": INTEGER}, Chart("line", [], ["sales"], "since")),
+        ({"since": DATE, "shop": TEXT, "sales": INTEGER}, Chart("line", ["shop"], ["sales"], "since", None, "shop")),
         ({"year": INTEGER, "sales": INTEGER}, Chart("line", [], ["sales"], "year")),
         ({"month": TEXT, "opened": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "month")),
         (

@@ -71,6 +71,7 @@ _IN_PATH = {
         ("table", short_text(100), "A table of the dataset"),
         ("query", short_text(100), "A query of the job"),
         ("seq", whole_number(0), "The part number, starting at 0"),
+        ("stage", whole_number(0), "The number of a stage of the plan, starting at 0"),
         ("process", short_text(80), "A process, such as worker-1"),
         ("version", short_text(64), "Digest of all files"),
         ("file", short_text(64), "The name of the file"),

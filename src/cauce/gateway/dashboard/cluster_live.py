@@ -4,7 +4,8 @@ only to its owner."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,8 +23,8 @@ from cauce.errors import CauceError
 from cauce.gateway.asgi.application import event_stream, json_response
 from cauce.gateway.asgi.event_streams import KEEP_ALIVE_S, STILL_HERE, WAITING, event
 from cauce.gateway.asgi.negotiate import choose
-from cauce.gateway.asgi.operations import STREAM, Operation
-from cauce.gateway.asgi.problems import HttpError
+from cauce.gateway.asgi.operations import STREAM, Operation, parameter
+from cauce.gateway.asgi.problems import HttpError, bad_request
 from cauce.gateway.pool import Pool
 from cauce.gateway.redaction import events_for, rows_for
 from cauce.gateway.service import Service
@@ -33,6 +34,13 @@ PROCESSES_S = 1.0
 ASK_S = 1.5
 FIRST_EVENTS = 1000
 LOG_BYTES = 64 << 10
+SEARCHED_BYTES = 32 << 20
+MOST_SEARCH = 200
+_SEARCH = parameter(
+    "search",
+    {"type": "string", "maxLength": MOST_SEARCH},
+    "Return the last lines that contain this text, in any case",
+)
 
 
 class ClusterLive:
@@ -62,6 +70,7 @@ class ClusterLive:
                 self._log,
                 LogBody,
                 "The text",
+                parameters=(_SEARCH,),
             ),
         ]
 
@@ -110,7 +119,7 @@ class ClusterLive:
             return None
         rows = rows_for(owner, body.processes)
         missing = self._watching.workforce.missing_in(owner, rows, body.doctor) if body.running else None
-        shown = msgspec.structs.replace(body, processes=rows, no_worker=missing)
+        shown = msgspec.structs.replace(body, processes=rows, no_worker=missing, operator=owner == LOCAL)
         return event("processes", msgspec.json.encode(shown))
 
     def _ask(self) -> ClusterBody | None:
@@ -126,16 +135,45 @@ class ClusterLive:
         name = request.path_params["process"]
         if owner != LOCAL or not is_name(name):
             raise HttpError(404, "not-found", "logs are shown on the service's own machine only, without a token")
+        wanted = request.query_params.get("search", "")
+        if len(wanted) > MOST_SEARCH:
+            raise bad_request(f"search must be at most {MOST_SEARCH} characters")
+        if wanted:
+            return json_response(await asyncio.to_thread(_search, self._home.log(name), name, wanted))
         text = await asyncio.to_thread(_end_of, self._home.log(name))
         return json_response(LogBody(name, text))
 
 
 def _end_of(path: Path) -> str:
+    return b"".join(_last_lines(path, LOG_BYTES)).decode(errors="replace")
+
+
+def _search(path: Path, name: str, wanted: str) -> LogBody:
+    """The last lines that contain a text, at most LOG_BYTES of them."""
+    key = wanted.casefold()
+    found: deque[str] = deque()
+    size = matches = searched = 0
+    for raw in _last_lines(path, SEARCHED_BYTES):
+        searched += len(raw)
+        line = raw.decode(errors="replace")
+        if key not in line.casefold():
+            continue
+        matches += 1
+        found.append(line)
+        size += len(line)
+        while size > LOG_BYTES and len(found) > 1:
+            size -= len(found.popleft())
+    return LogBody(name, "".join(found), matches, searched)
+
+
+def _last_lines(path: Path, most_bytes: int) -> Iterator[bytes]:
+    """The complete lines in the last bytes of a file; none if it does not exist."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(size - LOG_BYTES, 0))
-            text = file.read(LOG_BYTES).decode(errors="replace")
+            file.seek(max(size - most_bytes, 0))
+            if size > most_bytes:
+                file.readline()
+            yield from file
     except FileNotFoundError:
-        return ""
-    return text if size <= LOG_BYTES else text.partition("\n")[2]
+        return

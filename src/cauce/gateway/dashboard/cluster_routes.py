@@ -1,5 +1,5 @@
-"""The cluster over HTTP: its processes as the doctors see them, and its events. The only change that these routes allow
-is to start workers."""
+"""The cluster over HTTP: its processes as the doctors see them, and its events. Local users may start and stop workers
+and gateways."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cauce.api.cluster import StartedBody, WorkersBody
+from cauce.api.cluster import ProcessBody, ProcessChangedBody, StartedBody, WorkersBody
 from cauce.api.http import RETRY_AFTER
 from cauce.api.names import LOCAL
-from cauce.doctor.control import start_workers
+from cauce.doctor.control import hold_process, start_workers
 from cauce.doctor.json_bodies import ClusterBody, EventsBody, cluster_body, events_after, last_events
 from cauce.doctor.launch.service_dir import Cluster, ServiceDir
+from cauce.doctor.model.names import is_name, role_of
 from cauce.doctor.query import QueryClient
 from cauce.errors import UsageError
 from cauce.gateway.asgi.application import json_response, number, read_json
@@ -65,6 +66,17 @@ class ClusterRoutes:
                 problems=(413, 415),
             ),
             Operation(
+                "PUT",
+                "/v1/cluster/processes/{process}",
+                "setProcess",
+                "Start or stop a worker or a gateway",
+                self._set_process,
+                ProcessChangedBody,
+                "The process is being started or stopped",
+                body=ProcessBody,
+                problems=(409, 413, 415),
+            ),
+            Operation(
                 "GET",
                 "/v1/cluster/events",
                 "clusterEvents",
@@ -81,7 +93,7 @@ class ClusterRoutes:
         body = await asyncio.to_thread(self._ask)
         rows = rows_for(owner, body.processes)
         missing = self._workforce.missing_in(owner, rows, body.doctor) if body.running else None
-        shown = msgspec.structs.replace(body, processes=rows, no_worker=missing)
+        shown = msgspec.structs.replace(body, processes=rows, no_worker=missing, operator=owner == LOCAL)
         return json_response(shown)
 
     async def _start_workers(self, request: Request, owner: str) -> Response:
@@ -95,6 +107,34 @@ class ClusterRoutes:
             )
         names = await asyncio.to_thread(start_workers, self._home)
         return json_response(StartedBody(names))
+
+    async def _set_process(self, request: Request, owner: str) -> Response:
+        """For local users only, like `cauce start` and `cauce stop`. Doctors are left to these commands: without them
+        nothing can be started from here."""
+        wanted = await read_json(request, ProcessBody)
+        name = request.path_params["process"]
+        if owner != LOCAL or not is_name(name) or role_of(name) == "doctor" or self._found() is None:
+            raise HttpError(
+                404,
+                "not-found",
+                "only workers and gateways can be started and stopped, on the service's own machine without a token",
+            )
+        if not wanted.running and role_of(name) == "gateway":
+            await asyncio.to_thread(self._require_another_gateway, name)
+        try:
+            await asyncio.to_thread(hold_process, self._home, name, running=wanted.running)
+        except UsageError as problem:
+            raise HttpError(404, "not-found", str(problem)) from None
+        return json_response(ProcessChangedBody(name, wanted.running))
+
+    def _require_another_gateway(self, name: str) -> None:
+        rows = self._ask().processes
+        if not any(row.role == "gateway" and row.name != name and row.ready and row.pid for row in rows):
+            raise HttpError(
+                409,
+                "last-gateway",
+                f"{name} is the only gateway that runs: without it this service cannot be reached; use cauce stop",
+            )
 
     def _ask(self) -> ClusterBody:
         cluster = self._found()

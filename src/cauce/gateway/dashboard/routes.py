@@ -7,15 +7,18 @@ from starlette.responses import Response
 
 from cauce.api.http import EVENT_STREAM
 from cauce.api.sql import SqlRequest
-from cauce.gateway.asgi.application import event_stream, flag, json_response
+from cauce.gateway.asgi.application import event_stream, flag, json_response, number
 from cauce.gateway.asgi.event_streams import all_events, job_events
 from cauce.gateway.asgi.negotiate import choose
 from cauce.gateway.asgi.operations import STREAM, Operation, parameter
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
+from cauce.gateway.jobs.progress.reject_reasons import ReasonsBody
+from cauce.gateway.jobs.progress.stage_detail import StageDetailBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
 from cauce.gateway.status_polling import StatusPolling
 
+MOST_STAGES = 1_000_000
 _GRAPH = parameter(
     "graph",
     {"type": "boolean", "default": False},
@@ -63,6 +66,26 @@ class DashboardRoutes:
             ),
             Operation(
                 "GET",
+                "/v1/jobs/{job}/stages/{stage}",
+                "stage",
+                "A stage of the plan of a job, task by task",
+                self._stage,
+                StageDetailBody,
+                "Its tasks with their counters, and the slow one",
+                problems=(409, 422),
+            ),
+            Operation(
+                "GET",
+                "/v1/jobs/{job}/rejects/reasons",
+                "rejectReasons",
+                "Records that could not be read, grouped by reason",
+                self._reasons,
+                ReasonsBody,
+                "The reasons, the most frequent first",
+                problems=(409,),
+            ),
+            Operation(
+                "GET",
                 "/v1/jobs/{job}/sql",
                 "jobSql",
                 "The SQL statements of a job",
@@ -76,6 +99,16 @@ class DashboardRoutes:
     async def _graph(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]
         found = await self._watching.graph(owner, job)
+        return json_response(found)
+
+    async def _stage(self, request: Request, owner: str) -> Response:
+        job, stage = request.path_params["job"], number(request.path_params["stage"], "stage", MOST_STAGES)
+        found = await self._pool.run(lambda on: on.jobs.details.stage(owner, job, stage), f"{owner}.{job}")
+        return json_response(found)
+
+    async def _reasons(self, request: Request, owner: str) -> Response:
+        job = request.path_params["job"]
+        found = await self._pool.run(lambda on: on.jobs.details.reject_reasons(owner, job), f"{owner}.{job}")
         return json_response(found)
 
     async def _sql(self, request: Request, owner: str) -> Response:

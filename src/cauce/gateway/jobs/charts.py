@@ -48,10 +48,11 @@ def chart_of(columns: Mapping[str, Output]) -> Chart | None:
 
 
 def _period(columns: Mapping[str, Output], unlabelled: bool) -> str | None:
-    """The column along which a line goes: one named after a period. If nothing else labels the rows, also numbers such
-    as years, and any date or time."""
+    """The column along which a line goes: one named after a period, or the first column if it has dates. If nothing
+    else labels the rows, also numbers such as years, and any date or time."""
     named = _first({name: output for name, output in columns.items() if unlabelled or not _is_number(output)}, _PERIOD)
-    times = (name for name, output in columns.items() if unlabelled and output.dtype.is_temporal())
+    first = next(iter(columns), None)
+    times = (name for name, output in columns.items() if (unlabelled or name == first) and output.dtype.is_temporal())
     return named or next(times, None)
 
 

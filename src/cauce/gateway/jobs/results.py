@@ -60,7 +60,7 @@ class Results:
         place = read_cursor(cursor, limit)
         with self.reading(owner, job) as view:
             self._views.refresh(view, consistent=True)
-            places = list(_rejects_in_order(view))
+            places = list(rejects_in_order(view))
             heights = [found.rows for _, found in places]
 
             def frame(number: int) -> pl.DataFrame:
@@ -80,7 +80,7 @@ class Results:
             if not view.all_read:
                 raise self._too_early(view, job, "the list of rejects")
         # A stable sort: rejects of one file are in order already.
-        places = sorted(_rejects_in_order(view), key=lambda each: each[1].file)
+        places = sorted(rejects_in_order(view), key=lambda each: each[1].file)
 
         def texts() -> Iterator[str]:
             yield ",".join(REJECT_SCHEMA) + "\n"
@@ -126,7 +126,7 @@ def _answer_log(view: JobView, job: str, query: str) -> AnswerLog:
     return found
 
 
-def _rejects_in_order(view: JobView) -> Iterator[tuple[ReportLog, RecordLocation]]:
+def rejects_in_order(view: JobView) -> Iterator[tuple[ReportLog, RecordLocation]]:
     """By table and part. A table follows only when all tables before it are complete, so that cursors stay valid."""
     for log in view.reports.values():
         for place in log.rejects:

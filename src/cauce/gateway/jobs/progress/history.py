@@ -63,6 +63,8 @@ class TaskProgress:
     finished: bool
     held_bytes: int = 0
     spilled_bytes: int = 0
+    peak_bytes: int = 0
+    """The largest `held_bytes` of any record."""
 
 
 @dataclass
@@ -111,14 +113,17 @@ class History:
         worker.take(stats)
         for number, numbers in stats.tasks.items():
             known = self.progress.get(number)
+            peak = max(numbers.held_bytes, known.peak_bytes if known is not None else 0)
             if known is None or known.at <= stats.at:
                 finished = numbers.finished or (known is not None and known.finished)
                 held = 0 if finished else numbers.held_bytes
                 self.progress[number] = TaskProgress(
-                    stats.at, numbers.made, numbers.taken, finished, held, numbers.spilled_bytes
+                    stats.at, numbers.made, numbers.taken, finished, held, numbers.spilled_bytes, peak
                 )
-            elif numbers.finished:
-                self.progress[number] = replace(known, finished=True, held_bytes=0)
+            else:
+                finished = numbers.finished or known.finished
+                held = 0 if finished else known.held_bytes
+                self.progress[number] = replace(known, finished=finished, held_bytes=held, peak_bytes=peak)
 
     @property
     def held_bytes(self) -> int:

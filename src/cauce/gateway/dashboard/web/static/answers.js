@@ -9,9 +9,12 @@ import { tabs } from "./tabs.js";
 /** @typedef {import("./progress.js").Status} Status */
 
 export class Answers {
-  /** @param {string} job @param {AbortSignal} signal */
-  constructor(job, signal) {
+  /** @param {string} job @param {AbortSignal} signal @param {(query: string) => void} chosen called when the person has chosen one */
+  constructor(job, signal, chosen) {
     this.job = job;
+    this.chosen = chosen;
+    /** The answer that is to be shown first. */
+    this.wanted = "";
     this.signal = signal;
     /** @type {Status | null} */
     this.status = null;
@@ -37,8 +40,20 @@ export class Answers {
       const question = questions.get(query);
       return { id: query, panel: h("div", {}, question ? h("p.question", {}, question) : null, view.element) };
     });
-    this.tabs = tabs("Answers", made, (query) => this.status && this.views.get(query)?.refresh(this.status));
+    this.tabs = tabs("Answers", made, (query) => this.status && this.views.get(query)?.refresh(this.status), this.chosen);
     replace(this.element, this.tabs.element);
+    if (this.wanted) this.tabs.open(this.wanted);
+  }
+
+  /** @param {string} query */
+  open(query) {
+    this.wanted = query;
+    this.tabs?.open(query);
+  }
+
+  /** The page has another size, or shows the answers again. */
+  resized() {
+    this.views.get(this.tabs?.chosen() ?? "")?.redraw();
   }
 
   /** Questions of declared queries by name. @param {string} dataset @returns {Promise<Map<string, string>>} */

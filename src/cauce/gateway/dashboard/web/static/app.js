@@ -23,23 +23,43 @@ function decoded(text) {
   }
 }
 
-/** @param {string} hash @param {AbortSignal} signal @returns {{element: Element, title: string}} */
-function pageOf(hash, signal) {
-  const [, name = "jobs", about = "", more = ""] = hash.split("/").map(decoded);
-  if (name === "job" && about) return { element: new JobPage(about, signal).element, title: about };
-  if (name === "sql") return { element: new SqlPage(about, more, signal).element, title: "SQL" };
-  if (name === "cluster") return { element: new ClusterPage(signal).element, title: "Cluster" };
-  if (name === "new") return { element: new NewPage(signal).element, title: "New job" };
-  return { element: new JobsPage(signal).element, title: "Jobs" };
+/**
+ * @typedef {{element: Element, title: string, goTo?: (where: string[]) => void}} Shown `goTo` opens another part of the page
+ * @typedef {{name: string, about: string, where: string[], query: string}} Route
+ * @param {string} hash @returns {Route}
+ */
+function routeOf(hash) {
+  const [path, query = ""] = hash.split("?");
+  const [, name = "jobs", about = "", ...where] = path.split("/").map(decoded);
+  return { name, about, where, query };
 }
 
+/** @param {Route} route @param {AbortSignal} signal @returns {Shown} */
+function pageOf({ name, about, where, query }, signal) {
+  if (name === "job" && about) {
+    const page = new JobPage(about, where, signal);
+    return { element: page.element, title: about, goTo: (to) => page.goTo(to) };
+  }
+  if (name === "sql") return { element: new SqlPage(about, where[0] ?? "", signal).element, title: "SQL" };
+  if (name === "cluster") return { element: new ClusterPage(signal).element, title: "Cluster" };
+  if (name === "new") return { element: new NewPage(signal).element, title: "New job" };
+  return { element: new JobsPage(query, signal).element, title: "Jobs" };
+}
+
+/** @type {{route: Route, page: Shown} | null} */
+let current = null;
+
 function open() {
+  const route = routeOf(location.hash);
+  const same = current?.page.goTo && current.route.name === route.name && current.route.about === route.about;
+  if (same) return current?.page.goTo?.(route.where);
   leaving.abort();
   leaving = new AbortController();
-  const { element, title } = pageOf(location.hash, leaving.signal);
-  document.title = `${title} · Cauce`;
-  replace(main, element);
-  const section = location.hash.split("/")[1] || "jobs";
+  const page = pageOf(route, leaving.signal);
+  current = { route, page };
+  document.title = `${page.title} · Cauce`;
+  replace(main, page.element);
+  const section = route.name === "job" ? "jobs" : route.name;
   for (const link of document.querySelectorAll("nav a")) {
     set(link, "aria-current", link.getAttribute("data-page") === section ? "page" : null);
   }

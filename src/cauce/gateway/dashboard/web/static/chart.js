@@ -1,73 +1,113 @@
 // Draws the chart that was chosen, as SVG. Colours come from the style sheet.
 
+import { hovering } from "./chart_hover.js";
+import { extent, range, scaleOf, tickText } from "./chart_scale.js";
+import { timeTicks } from "./chart_time.js";
 import { h, s } from "./dom.js";
 import { short } from "./format.js";
 import { fitted, widthOf } from "./labels.js";
 import { readable } from "./numbers.js";
 
-const BAR = 24;
-const WIDEST = 640;
-const NARROWEST = 300;
-const AIR = 14;
+const BAR = 16;
+const BAR_GAP = 8;
+const WIDEST = 1600;
+const NARROWEST = 280;
+const AIR = 18;
+/** Points are drawn one by one only while they can be told apart. */
+const FEW_POINTS = 240;
 
-/** @param {import("./chart_choice.js").Bars | import("./chart_choice.js").Lines | import("./chart_choice.js").Scatter} chart
- * @param {number} room in pixels: on a phone the picture is made narrower, so that its texts stay readable */
+/**
+ * @typedef {import("./chart_choice.js").Bars | import("./chart_choice.js").Lines | import("./chart_choice.js").Scatter} Chart
+ * @param {Chart} chart
+ * @param {number} room in pixels: texts keep their size whatever the width
+ */
 export function draw(chart, room) {
-  const width = room > 0 ? Math.min(WIDEST, Math.max(NARROWEST, room)) : WIDEST;
+  const width = Math.min(WIDEST, Math.max(NARROWEST, room || 640));
   if (chart.kind === "bars") return bars(chart, width);
   return chart.kind === "line" ? lines(chart, width) : scatter(chart, width);
 }
 
 /** @param {import("./chart_choice.js").Bars} chart @param {number} width */
 function bars(chart, width) {
-  const label = width * 0.36;
-  const least = Math.min(0, ...chart.bars.map((bar) => bar.value));
-  const most = Math.max(0, ...chart.bars.map((bar) => bar.value));
-  const scale = (/** @type {number} */ value) => ((value - least) / (most - least || 1)) * (width - label - 70);
-  const rows = chart.bars.map((bar, index) => {
-    const [from, to] = [scale(Math.min(0, bar.value)), scale(Math.max(0, bar.value))];
-    return s("g.bar", { transform: `translate(0 ${index * BAR})` },
-      s("title", {}, `${bar.label}: ${readable(String(bar.value))}`),
-      s("text.label", { x: label - 8, y: 16, "text-anchor": "end" }, fitted(bar.label, label - 10)),
-      s("rect", { x: label + from, y: 4, width: Math.max(to - from, 1), height: BAR - 8, rx: 3 }),
-      s("text.value", { x: label + to + 6, y: 16 }, short(bar.value)));
-  });
-  const picture = figure(`Bars: ${chart.value}`, width, chart.bars.length * BAR, rows);
-  return h("div.tall", { tabindex: "0", role: "region", "aria-label": `Chart of ${chart.value}` }, picture);
+  const label = Math.min(width * 0.4, 12 + Math.max(...chart.labels.map((text) => widthOf(text))));
+  const many = chart.series.length;
+  const each = many > 1 ? 12 : BAR;
+  const pitch = many * each + BAR_GAP;
+  const values = chart.series.flatMap((one) => one.values.filter((value) => value !== null));
+  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const scale = (/** @type {number} */ value) => ((value - least) / (most - least || 1)) * (width - label - 64);
+  const rows = chart.labels.map((name, index) => s("g.bar", { transform: `translate(0 ${index * pitch})` },
+    s("title", {}, `${name}: ${chart.series.map((one) => `${many > 1 ? `${one.name} ` : ""}${valueText(one.values[index])}`).join(", ")}`),
+    s("text.label", { x: label - 8, y: (pitch - BAR_GAP) / 2 + 8, "text-anchor": "end" }, fitted(name, label - 10)),
+    chart.series.map((one, number) => {
+      const value = one.values[index] ?? 0;
+      const [from, to] = [scale(Math.min(0, value)), scale(Math.max(0, value))];
+      const y = number * each + 4;
+      return s(`g.colour-${number}`, {}, s("rect", { x: label + from, y, width: Math.max(to - from, 1), height: each - (many > 1 ? 2 : 0), rx: 2 }),
+        s("text.value", { x: label + to + 6, y: y + each / 2 + 3 }, one.values[index] === null ? "" : short(value)));
+    })));
+  const name = chart.series.map((one) => one.name).join(", ");
+  const picture = figure(`Bars: ${name}`, width, chart.labels.length * pitch + 4, rows);
+  return h("div", {}, many > 1 ? legend(chart.series, 0) : null,
+    h("div.tall", { tabindex: "0", role: "region", "aria-label": `Chart of ${name}` }, picture));
+}
+
+/** @param {number | null} value */
+function valueText(value) {
+  return value === null ? "none" : readable(String(value));
 }
 
 /** @param {import("./chart_choice.js").Lines} chart @param {number} width */
 function lines(chart, width) {
-  const height = 260;
+  const height = width < 500 ? 220 : 280;
   const all = chart.series.flatMap((one) => one.values.filter((value) => value !== null));
-  const y = scaleOf(...range(all), height - 34, 12);
+  const y = scaleOf(...range(all.length ? all : [0]), height - 30, 10);
   const values = y.ticks.map((tick) => tickText(tick, y.step));
-  const widest = Math.max(...chart.x.map((name) => widthOf(name)));
-  const box = { left: Math.max(widest / 2, ...values.map((text) => widthOf(text) + 8)), right: width - Math.max(widest / 2, 12) };
-  const step = (box.right - box.left) / Math.max(chart.x.length - 1, 1);
-  const x = (/** @type {number} */ index) => (chart.x.length === 1 ? (box.left + box.right) / 2 : box.left + index * step);
-  // Skip labels so that even the widest ones do not overlap.
-  const every = Math.max(1, Math.ceil((widest + AIR) / step));
+  const box = { left: 10 + Math.max(...values.map((text) => widthOf(text))), right: width - 16, top: 10, bottom: height - 30 };
+  const x = positionsOf(chart, box);
   const marks = [
     ...y.ticks.map((tick, index) => s("g.grid", {},
       s("line", { x1: box.left, x2: box.right, y1: y.at(tick), y2: y.at(tick) }),
       s("text.value", { x: box.left - 6, y: y.at(tick) + 4, "text-anchor": "end" }, values[index]))),
-    ...chart.x.map((name, index) => (index % every ? null :
-      s("text.label.x-label", { x: x(index), y: height - 14, "text-anchor": "middle" }, name))),
+    ...labelsOf(chart, x, box).map(({ at, label }) => s("text.label.x-label", { x: at, y: height - 10, "text-anchor": "middle" }, label)),
   ];
-  const drawn = chart.series.map((one, number) => s(`g.series.colour-${number}`, {}, s("title", {}, one.name),
+  const points = (/** @type {(number | null)[]} */ values) => all.length <= FEW_POINTS || values.filter((value) => value !== null).length < 2;
+  const drawn = chart.series.map((one, number) => s(`g.series.colour-${number}`, {},
     s("path", { d: pathOf(one.values, x, y.at) }),
-    one.values.map((value, index) => (value === null ? null :
-      s("circle", { cx: x(index), cy: y.at(value), r: 3 }, s("title", {}, `${one.name}, ${chart.x[index]}: ${readable(String(value))}`))))));
-  const picture = figure(`Lines: ${chart.value} by ${chart.x[0]} to ${chart.x[chart.x.length - 1]}`, width, height, [...marks, ...drawn]);
-  return h("div", {}, picture, legend(chart));
+    points(one.values) ? one.values.map((value, index) => (value === null ? null : s("circle", { cx: x[index], cy: y.at(value), r: 2.5 }))) : null));
+  const names = chart.series.map((one) => one.name).join(", ");
+  const picture = figure(`Lines: ${names} by ${chart.x[0]} to ${chart.x[chart.x.length - 1]}`, width, height, [...marks, ...drawn]);
+  return h("div", {}, legend(chart.series, chart.left), hovering(picture, chart, x, y.at, box));
 }
 
-/** @param {import("./chart_choice.js").Lines} chart */
-function legend(chart) {
-  const keys = chart.series.map((one, number) => h("li", {}, h(`span.key.colour-${number}`), one.name));
-  const left = chart.left ? h("li.quiet", {}, `and ${chart.left} more that are not shown`) : null;
-  return h("ul.legend", {}, keys, left);
+/** Where each moment is: by time, or evenly. @param {import("./chart_choice.js").Lines} chart @param {{left: number, right: number}} box @returns {number[]} */
+function positionsOf({ x, at }, { left, right }) {
+  const [first, last] = at ? [at[0], at[at.length - 1]] : [0, x.length - 1];
+  if (first === last) return x.map(() => (left + right) / 2);
+  return x.map((_, index) => left + (((at ? at[index] : index) - first) / (last - first)) * (right - left));
+}
+
+/** Labels of the axis, apart from each other. @param {import("./chart_choice.js").Lines} chart @param {number[]} x @param {{left: number, right: number}} box */
+function labelsOf(chart, x, { left, right }) {
+  const inside = (/** @type {{at: number, label: string}} */ { at, label }) => at - widthOf(label) / 2 >= 0 && at + widthOf(label) / 2 <= right + 16;
+  if (chart.at && chart.at.length > 12) {
+    const [first, last] = [chart.at[0], chart.at[chart.at.length - 1]];
+    const place = (/** @type {number} */ at) => left + ((at - first) / (last - first)) * (right - left);
+    return timeTicks(first, last, (right - left) / 90).map(({ at, label }) => ({ at: place(at), label })).filter(inside);
+  }
+  const widest = Math.max(...chart.x.map((name) => widthOf(name)));
+  let free = -Infinity;
+  return x.map((at, index) => ({ at, label: chart.x[index] })).filter(inside).filter(({ at }) => {
+    if (at - widest / 2 < free) return false;
+    free = at + widest / 2 + AIR;
+    return true;
+  });
+}
+
+/** @param {import("./chart_choice.js").Series[]} series @param {number} left */
+function legend(series, left) {
+  const keys = series.map((one, number) => h("li", {}, h(`span.key.colour-${number}`), one.name));
+  return h("ul.legend.chart-legend", {}, keys, left ? h("li.quiet", {}, `and ${left} more that are not shown`) : null);
 }
 
 /** @param {import("./chart_choice.js").Scatter} chart @param {number} width */
@@ -89,51 +129,11 @@ function scatter(chart, width) {
 
 /** @param {string} label @param {number} width @param {number} height @param {any[]} children */
 function figure(label, width, height, children) {
-  return s("svg.chart", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, children);
+  return s("svg.chart", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, children);
 }
 
-/** A linear scale with round ticks. @param {number} least @param {number} most @param {number} from @param {number} to */
-export function scaleOf(least, most, from, to) {
-  const span = most - least || 1;
-  const rough = span / 4;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? rough;
-  const ticks = [];
-  for (let number = Math.ceil(least / step); number * step <= most + step / 1e6; number++) ticks.push(number * step);
-  return { ticks, step, at: (/** @type {number} */ value) => from + ((value - least) / span) * (to - from) };
-}
-
-/** Formats a tick with enough digits to distinguish two ticks. @param {number} tick @param {number} step */
-function tickText(tick, step) {
-  const text = short(tick);
-  if (Math.abs(tick) < 1000 || text !== short(tick + step)) return text;
-  return readable(String(Number(tick.toPrecision(12))));
-}
-
-/** The value range. It starts at zero unless the values would then fill only a thin stripe. @param {number[]} values @returns {[number, number]} */
-function range(values) {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  return least > most / 2 ? extent(values) : [Math.min(0, least), Math.max(0, most)];
-}
-
-/** @param {number[]} values @returns {[number, number]} */
-function extent(values) {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  const air = (most - least || 1) * 0.05;
-  return [least - air, most + air];
-}
-
-/** @param {(number | null)[]} values @param {(index: number) => number} x @param {(value: number) => number} y */
+/** A line through all its points: a series need not have a row for every moment. @param {(number | null)[]} values @param {number[]} x @param {(value: number) => number} y */
 function pathOf(values, x, y) {
-  let path = "";
-  let pen = "M";
-  values.forEach((value, index) => {
-    if (value === null) {
-      pen = "M";
-      return;
-    }
-    path += `${pen} ${x(index)} ${y(value)} `;
-    pen = "L";
-  });
-  return path;
+  const points = values.flatMap((value, index) => (value === null ? [] : [`${x[index].toFixed(1)} ${y(value).toFixed(1)}`]));
+  return points.length ? `M ${points.join(" L ")}` : "";
 }

@@ -1,20 +1,15 @@
 // Draws a job's plan with its progress: stages with their shares of time, edges with their flow and backlog.
 
 import { h, keyed, s, say, set } from "./dom.js";
-import { backlogText, describe, edgeWords, fillRow, flowText, shareText, stageTable, stageWords } from "./graph_words.js";
+import { HEIGHT, INNER, labelOf, lineOf, origin, stageBox, TABLE_HEIGHT, TABLE_WIDTH, tableBox, WIDTH } from "./graph_shapes.js";
+import { backlogText, describe, edgeWords, fillRow, flowText, planLegend, shareText, stageTable, stageWords } from "./graph_words.js";
 import { fitted, placed } from "./labels.js";
 import { layout } from "./layout.js";
-import { scroller } from "./scroller.js";
-import { Zoom } from "./zoom.js";
+import { Viewport } from "./viewport.js";
 
-const WIDTH = 200;
-const INNER = WIDTH - 24;
-const HEIGHT = 74;
-const TABLE_WIDTH = 150;
-const TABLE_HEIGHT = 46;
 const GAP = { across: 116, down: 26 };
 const LABEL = { width: 106, height: 28 };
-const MARGIN = 12;
+const MARGIN = 16;
 
 /**
  * @typedef {{number: number, name: string, kind: string, table: string | null, queries: string[], tasks: number,
@@ -26,19 +21,28 @@ const MARGIN = 12;
  * @typedef {{live: boolean, stages: Stage[], edges: Edge[], why: string}} Graph
  */
 
-/** A drawing that is updated with each new graph. */
+/** A drawing that is updated with each new graph. A stage can be chosen by a click, or with arrows and Enter. */
 export class GraphView {
-  constructor() {
+  /** @param {(stage: number | null) => void} [chosen] called when the person chooses a stage, or none */
+  constructor(chosen = () => {}) {
     this.shape = "";
+    this.chosen = chosen;
+    /** @type {number | null} */
+    this.stage = null;
+    /** @type {Map<string, import("./layout.js").Placed>} */
+    this.placed = new Map();
     this.lines = s("g");
     this.labels = s("g");
     this.boxes = s("g");
-    this.picture = s("svg.graph", { role: "img", "aria-label": "The job's plan" }, this.lines, this.boxes, this.labels);
+    this.picture = s("svg.graph", { role: "group", "aria-label": "The job's plan" }, this.lines, this.boxes, this.labels);
     this.rows = h("tbody");
-    this.zoom = new Zoom(this.picture);
-    this.element = h("div", {}, this.zoom.element,
-      scroller("Picture of the plan", this.picture, "The plan is wider than the page: scroll sideways, or choose “Whole plan”."),
+    this.viewport = new Viewport(this.picture, "Picture of the plan");
+    this.side = h("div.plan-side", { hidden: true });
+    this.element = h("div", {}, h("div.plan", {}, this.viewport.element, this.side), planLegend(),
       h("details.more", {}, h("summary", {}, "The same as a table"), stageTable(this.rows)));
+    this.boxes.addEventListener("click", (event) => this.clicked(/** @type {Element} */ (event.target)));
+    this.boxes.addEventListener("keydown", (event) => this.key(/** @type {KeyboardEvent} */ (event)));
+    this.boxes.addEventListener("focusin", (event) => this.reveal(/** @type {Element} */ (event.target)));
   }
 
   /** @param {Graph} graph */
@@ -64,14 +68,72 @@ export class GraphView {
     const lines = graph.edges.map((edge) => ({ id: edge.id, from: origin(edge), to: `stage ${edge.to_stage}` }));
     const made = layout(boxes, lines, GAP);
     const labels = placed(made.paths, [...made.boxes.values()], LABEL);
-    const [width, height] = [made.width + 2 * MARGIN, made.height + 2 * MARGIN];
-    set(this.picture, "viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
-    this.zoom.resize(width);
+    this.placed = made.boxes;
     this.lines.replaceChildren(...graph.edges.map((edge) => lineOf(edge, made.paths.get(edge.id) ?? [])));
     this.labels.replaceChildren(...graph.edges.map((edge) => labelOf(edge, labels.get(edge.id))));
     this.boxes.replaceChildren(
       ...tables.map((table) => tableBox(table, /** @type {any} */ (made.boxes.get(`table ${table}`)))),
       ...graph.stages.map((stage) => stageBox(stage, /** @type {any} */ (made.boxes.get(`stage ${stage.number}`)))));
+    for (const layer of [this.lines, this.labels, this.boxes]) set(layer, "transform", `translate(${MARGIN} ${MARGIN})`);
+    this.viewport.resize(made.width + 2 * MARGIN, made.height + 2 * MARGIN);
+    this.mark(this.stage);
+  }
+
+  /** Marks a stage as chosen. @param {number | null} stage */
+  mark(stage) {
+    this.stage = stage;
+    const boxes = [...this.boxes.querySelectorAll("[data-stage]")];
+    const entry = boxes.find((box) => Number(box.getAttribute("data-stage")) === stage) ?? boxes[0];
+    for (const box of boxes) {
+      set(box, "tabindex", box === entry ? "0" : "-1");
+      set(box, "aria-pressed", String(stage !== null && box === entry));
+    }
+  }
+
+  /** @param {Element} target */
+  clicked(target) {
+    const box = target.closest("[data-stage]");
+    if (!box) return;
+    const stage = Number(box.getAttribute("data-stage"));
+    this.chosen(stage === this.stage ? null : stage);
+  }
+
+  /** Arrows move to the nearest stage in their direction. @param {KeyboardEvent} event */
+  key(event) {
+    const box = /** @type {Element} */ (event.target).closest("[data-stage]");
+    if (!box) return;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      return this.clicked(box);
+    }
+    const next = this.nearest(Number(box.getAttribute("data-stage")), event.key);
+    if (next === null) return;
+    event.preventDefault();
+    const found = /** @type {SVGElement | null} */ (this.boxes.querySelector(`[data-stage="${next}"]`));
+    set(box, "tabindex", "-1");
+    if (found) set(found, "tabindex", "0");
+    found?.focus();
+  }
+
+  /** @param {number} stage @param {string} key @returns {number | null} */
+  nearest(stage, key) {
+    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
+    const from = this.placed.get(`stage ${stage}`);
+    if (!from || (!dx && !dy)) return null;
+    const costs = [...this.placed.values()].filter((box) => box.id.startsWith("stage ")).map((box) => {
+      const [x, y] = [box.x - from.x, box.y - from.y];
+      const [along, aside] = dx ? [x * dx, Math.abs(y)] : [y * dy, Math.abs(x)];
+      return { box, cost: along > 0 ? along + 3 * aside : Infinity };
+    });
+    const best = costs.sort((a, b) => a.cost - b.cost)[0];
+    return best && best.cost < Infinity ? Number(best.box.id.slice(6)) : null;
+  }
+
+  /** @param {Element} target */
+  reveal(target) {
+    const box = target.closest("[data-stage]");
+    const found = box?.matches(":focus-visible") ? this.placed.get(`stage ${box.getAttribute("data-stage")}`) : null;
+    if (found) this.viewport.reveal({ x: found.x + MARGIN, y: found.y + MARGIN, width: found.width, height: found.height });
   }
 
   /** @param {Stage} stage @param {boolean} live */
@@ -86,6 +148,7 @@ export class GraphView {
     set(waiting, "width", INNER * stage.waiting);
     say(/** @type {Element} */ (box.querySelector(".share-text")), fitted(shareText(stage, done, live), INNER, "11px"));
     say(/** @type {Element} */ (box.querySelector("title")), stageWords(stage));
+    set(box, "aria-label", stageWords(stage));
   }
 
   /** @param {Edge} edge @param {boolean} live */
@@ -99,62 +162,4 @@ export class GraphView {
     say(label.children[1], fitted(flowText(edge, live), LABEL.width, "11px"));
     say(label.children[2], fitted(backlogText(edge), LABEL.width, "600 11px"));
   }
-}
-
-/** @param {Edge} edge */
-function origin(edge) {
-  return edge.from_table === null ? `stage ${edge.from_stage}` : `table ${edge.from_table}`;
-}
-
-/** @param {Edge} edge @param {[number, number][]} points */
-function lineOf(edge, points) {
-  return s("g", { "data-edge": edge.id }, s("title"), s("path", { d: curve(points) }), arrow(points));
-}
-
-/** @param {[number, number][]} points */
-function curve(points) {
-  if (!points.length) return "";
-  let path = `M ${points[0][0]} ${points[0][1]}`;
-  for (let i = 1; i < points.length; i++) {
-    const [x0, y0] = points[i - 1];
-    const [x1, y1] = points[i];
-    const half = (x1 - x0) / 2;
-    path += ` C ${x0 + half} ${y0}, ${x1 - half} ${y1}, ${x1} ${y1}`;
-  }
-  return path;
-}
-
-/** @param {[number, number][]} points */
-function arrow(points) {
-  const [x, y] = points[points.length - 1] ?? [0, 0];
-  return s("path.arrow", { d: `M ${x - 7} ${y - 4} L ${x} ${y} L ${x - 7} ${y + 4} Z` });
-}
-
-/** Empty if there is no space: then only the tooltip of the line shows the numbers.
- * @param {Edge} edge @param {[number, number] | undefined} at */
-function labelOf(edge, at) {
-  const [x, y] = at ?? [0, 0];
-  return s("g.edge-label", { "data-edge": edge.id }, at ? [s("title"),
-    s("text", { x, y: y - 4, "text-anchor": "middle" }), s("text.backlog", { x, y: y + 11, "text-anchor": "middle" })] : []);
-}
-
-/** @param {string} table @param {import("./layout.js").Placed} box */
-function tableBox(table, box) {
-  return s("g.table-box", { transform: `translate(${box.x} ${box.y})` },
-    s("title", {}, `Table ${table}`),
-    s("rect", { width: box.width, height: box.height, rx: box.height / 2 }),
-    s("text", { x: box.width / 2, y: box.height / 2 + 4, "text-anchor": "middle" }, fitted(table, box.width - 24)));
-}
-
-/** @param {Stage} stage @param {import("./layout.js").Placed} box */
-function stageBox(stage, box) {
-  return s("g", { "data-stage": stage.number, transform: `translate(${box.x} ${box.y})` },
-    s("title"),
-    s("rect.box", { width: WIDTH, height: HEIGHT, rx: 10 }),
-    s("text.name", { x: 12, y: 21 }, fitted(stage.name, INNER, "600 13px")),
-    s("text.for", { x: 12, y: 37 }, fitted(`for ${stage.queries.join(", ")}`, INNER, "11px")),
-    s("rect.idle-share", { x: 12, y: 45, width: INNER, height: 6, rx: 3 }),
-    s("rect.busy-share", { x: 12, y: 45, width: 0, height: 6, rx: 3 }),
-    s("rect.waiting-share", { x: 12, y: 45, width: 0, height: 6, rx: 3 }),
-    s("text.share-text", { x: 12, y: 65 }));
 }

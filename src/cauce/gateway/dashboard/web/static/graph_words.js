@@ -71,3 +71,10 @@ export function fillRow(row, stage) {
   if (row.children[0].textContent !== cells[0]) replace(row.children[0], breakable(cells[0]));
   cells.slice(1).forEach((text, index) => say(row.children[index + 1], text));
 }
+
+export function planLegend() {
+  return h("ul.legend", {},
+    h("li", {}, h("span.key.busy"), "busy: a worker runs it"),
+    h("li", {}, h("span.key.waiting"), "waiting: leased by a worker, input not there yet"),
+    h("li", {}, h("span.key.idle"), "idle: not leased"));
+}

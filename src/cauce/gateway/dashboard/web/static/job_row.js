@@ -84,7 +84,7 @@ function progressWords(status) {
 /** @param {Status} status @param {number | null} left */
 export function timeWords(status, left) {
   if (!status.created) return "";
-  if (status.ended !== null) return `took ${duration(status.ended - status.created)}`;
+  if (status.ended !== null) return duration(status.ended - status.created);
   const spent = duration(now() - status.created);
   if (status.no_worker) return `waits for a worker, ${spent}`;
   if (left !== null) return `${duration(left)} left`;

@@ -3,11 +3,12 @@
 import { getJson, jobPath, Problem } from "./api.js";
 import { Answers } from "./answers.js";
 import { onRecovery } from "./connection.js";
-import { h, say, set } from "./dom.js";
+import { h, replace, say, set } from "./dom.js";
 import { GraphView } from "./graph.js";
 import { canEnd, endJobs } from "./job_end.js";
 import { NoWorkerBanner } from "./no_worker.js";
 import { BROKEN, ENDED } from "./progress.js";
+import { StagePanel } from "./stage_panel.js";
 import { follow } from "./stream.js";
 
 /**
@@ -16,6 +17,7 @@ import { follow } from "./stream.js";
  * @property {(status: Status) => void} status called on every change
  * @property {(graph: any) => void} [graph] the plan at work
  * @property {() => void} [empty] called if there is nothing to show but the sentence: the job is unknown or removed
+ * @property {(section: string, part: string | number | null) => void} [part] called when the person has chosen an answer or a stage
  * @property {() => void} [removed] called after the person has removed the job
  */
 
@@ -27,8 +29,12 @@ export class JobView {
     this.signal = signal;
     /** @type {Status | null} */
     this.status = null;
-    this.graph = new GraphView();
-    this.answers = new Answers(job, signal);
+    /** @type {any} */
+    this.plan = null;
+    this.graph = new GraphView((stage) => this.chooseStage(stage));
+    this.panel = new StagePanel(job, () => this.closeStage(), signal);
+    replace(this.graph.side, this.panel.element);
+    this.answers = new Answers(job, signal, (query) => listener.part?.("results", query));
     this.missing = new NoWorkerBanner();
     this.state = h("span.state");
     this.why = h("p.why", { role: "status" });
@@ -89,8 +95,33 @@ export class JobView {
   takeGraph(graph) {
     this.tell(graph.why, this.status?.state === "failed");
     if (!graph.stages.length) return;
+    this.plan = graph;
     this.graph.show(graph);
+    this.showStage();
     this.listener.graph?.(graph);
+  }
+
+  /** @param {number | null} stage */
+  chooseStage(stage) {
+    this.openStage(stage);
+    this.listener.part?.("plan", stage);
+  }
+
+  closeStage() {
+    const { stage } = this.graph;
+    this.chooseStage(null);
+    /** @type {SVGElement | null} */ (this.graph.boxes.querySelector(`[data-stage="${stage}"]`))?.focus();
+  }
+
+  /** @param {number | null} stage */
+  openStage(stage) {
+    this.graph.mark(stage);
+    set(this.graph.side, "hidden", stage === null);
+    this.showStage();
+  }
+
+  showStage() {
+    if (this.graph.stage !== null && this.plan) this.panel.show(this.graph.stage, this.plan, this.status?.cause ?? "");
   }
 
   async endIt() {
@@ -103,13 +134,10 @@ export class JobView {
 
 /** @param {string} title @param {...Element} body */
 export function card(title, ...body) {
-  return h("section.card", {}, h("h2", {}, title), ...body);
+  return h("section.card", {}, title ? h("h2", {}, title) : null, ...body);
 }
 
 /** @param {GraphView} graph */
 export function planCard(graph) {
-  return card("Plan and progress", graph.element, h("ul.legend", {},
-    h("li", {}, h("span.key.busy"), "busy: a worker runs it"),
-    h("li", {}, h("span.key.waiting"), "waiting: leased by a worker, input not there yet"),
-    h("li", {}, h("span.key.idle"), "idle: not leased")));
+  return card("Plan", graph.element);
 }

@@ -1,10 +1,12 @@
-// The list of jobs with live status: search, filter by state, pages, and ending several jobs at once.
+// The list of jobs with live status: filters, times of the last jobs, pages, and ending several jobs at once.
 
 import { now, Problem } from "./api.js";
 import { h, keyed, replace, say, set } from "./dom.js";
 import { count, plural } from "./format.js";
 import { canEnd, endJobs, endName } from "./job_end.js";
-import { countsOf, matching, PAGE_JOBS, pageOf, STATES } from "./job_filter.js";
+import { filterOf, matching, noFilter, PAGE_JOBS, pageOf, queryOf } from "./job_filter.js";
+import { FilterBar } from "./job_filter_bar.js";
+import { JobHistory } from "./job_history.js";
 import { fillRow, makeRow } from "./job_row.js";
 import { NoWorkerBanner } from "./no_worker.js";
 import { Pace } from "./progress.js";
@@ -15,11 +17,13 @@ const COLUMNS = ["", "Job", "State", "Dataset", "Client", "Progress", "Time", "S
 /** @typedef {import("./progress.js").Status} Status */
 
 /** Kept while the tab is open, so that returning from a job shows the same list. @type {import("./job_filter.js").Filter} */
-const filter = { state: "all", text: "", page: 0 };
+const filter = noFilter();
 
 export class JobsPage {
-  /** @param {AbortSignal} signal */
-  constructor(signal) {
+  /** @param {string} query of the address @param {AbortSignal} signal */
+  constructor(query, signal) {
+    if (query) Object.assign(filter, filterOf(query));
+    else if (queryOf(filter)) history.replaceState(null, "", `#/jobs?${queryOf(filter)}`);
     /** @type {Map<string, Status>} */
     this.jobs = new Map();
     /** @type {Set<string>} */
@@ -31,8 +35,9 @@ export class JobsPage {
     this.all = /** @type {HTMLInputElement} */ (
       h("input", { type: "checkbox", "aria-label": "Choose all jobs shown", onchange: () => this.chooseAll() }));
     this.end = h("button.danger", { type: "button", onclick: () => this.endChosen() });
-    this.chips = h("div.chips", { role: "group", "aria-label": "Jobs by state" }, STATES.map(([state]) =>
-      h("button.chip", { type: "button", "data-state": state, onclick: () => this.choose({ state, page: 0 }) })));
+    this.filters = new FilterBar((change) => this.choose(change), () => this.reset());
+    this.filters.text.value = filter.text;
+    this.history = new JobHistory();
     this.note = h("div.empty");
     this.missing = new NoWorkerBanner();
     this.live = h("span.live", { role: "status" }, "");
@@ -41,7 +46,7 @@ export class JobsPage {
     this.element = h("section", { "aria-labelledby": "title" },
       h("div.bar", {}, h("h1", { id: "title" }, "Jobs"), this.live, h("span.spring"), this.end,
         h("a.button.primary", { href: "#/new" }, "New job")),
-      this.missing.element, h("div.bar.filters", {}, this.search(), this.chips), this.table, this.note, this.pager());
+      this.missing.element, this.history.element, this.filters.element, this.table, this.note, this.pager());
     this.show();
     follow("/v1/events", {
       event: (name, data) => this.take(name, data),
@@ -50,12 +55,6 @@ export class JobsPage {
     }, signal);
     const ticking = setInterval(() => this.show(), 1000);
     signal.addEventListener("abort", () => clearInterval(ticking));
-  }
-
-  search() {
-    const change = (/** @type {Event} */ event) => this.choose({ text: /** @type {HTMLInputElement} */ (event.target).value, page: 0 });
-    return h("input", { type: "search", placeholder: "Search by job id or dataset", "aria-label": "Search jobs", value: filter.text,
-      autocomplete: "off", spellcheck: "false", oninput: change });
   }
 
   pager() {
@@ -86,6 +85,8 @@ export class JobsPage {
   choose(change) {
     Object.assign(filter, change);
     this.show();
+    const query = queryOf(filter);
+    history.replaceState(null, "", query ? `#/jobs?${query}` : "#/jobs");
   }
 
   show() {
@@ -93,6 +94,7 @@ export class JobsPage {
     const found = matching(this.jobs.values(), filter);
     const { number, last, rows } = pageOf(found, filter.page);
     filter.page = number;
+    this.history.show(found);
     this.shown = rows;
     for (const job of this.chosen) if (!this.canEnd(job)) this.chosen.delete(job);
     keyed(this.rows, rows, (status) => status.job, (status) => makeRow(status, () => this.toggle(status.job)),
@@ -108,10 +110,8 @@ export class JobsPage {
   }
 
   showControls() {
-    countsOf(this.jobs.values(), filter.text).forEach((many, index) => {
-      say(this.chips.children[index], `${STATES[index][1]} ${count(many)}`);
-      set(this.chips.children[index], "aria-pressed", String(STATES[index][0] === filter.state));
-    });
+    this.filters.show(this.jobs.values(), filter);
+    set(this.filters.element, "hidden", this.loaded && !this.jobs.size);
     const open = (this.shown ?? []).filter(canEnd);
     this.all.checked = open.length > 0 && open.every((status) => this.chosen.has(status.job));
     set(this.end, "hidden", !this.chosen.size);
@@ -150,10 +150,9 @@ export class JobsPage {
   }
 
   reset() {
-    const input = /** @type {HTMLInputElement} */ (this.element.querySelector("[type=search]"));
-    input.value = "";
-    this.choose({ state: "all", text: "", page: 0 });
-    input.focus();
+    this.filters.text.value = "";
+    this.choose(noFilter());
+    this.filters.text.focus();
   }
 
   /** @param {string} job */

@@ -1,7 +1,8 @@
-// Layout of a directed acyclic graph: layers from left to right, with few crossings.
-// A pure function of the graph.
+// Layered layout of a directed acyclic graph, after Sugiyama: layers from left to right, an order within each layer with
+// few crossings, then positions that make lines straight. A pure function of the graph.
 
-const SWEEPS = 8;
+import { order } from "./layout_order.js";
+import { middle, place } from "./layout_place.js";
 
 /**
  * @typedef {{id: string, width: number, height: number}} Box
@@ -19,9 +20,8 @@ const SWEEPS = 8;
 export function layout(boxes, lines, gap) {
   const placed = layered(boxes, lines);
   const chains = lines.map((line) => chainOf(line, placed));
-  const layers = byLayer(placed);
-  order(layers, chains);
-  place(layers, gap, chains);
+  const layers = order(byLayer(placed), segmentsOf(chains));
+  place(layers, segmentsOf(chains), gap);
   const all = [...placed.values()];
   return {
     width: Math.max(0, ...all.map((box) => box.x + box.width)),
@@ -31,8 +31,8 @@ export function layout(boxes, lines, gap) {
   };
 }
 
-/** Puts each box one layer after its last input; sources go right before their first consumer.
- * @param {Box[]} boxes @param {Line[]} lines */
+/** Puts each box one layer after its last input. A box with more outputs than inputs then moves right, to its first
+ * consumer, which makes its lines shorter. @param {Box[]} boxes @param {Line[]} lines */
 function layered(boxes, lines) {
   /** @type {Map<string, Placed>} */
   const placed = new Map();
@@ -41,10 +41,12 @@ function layered(boxes, lines) {
     placed.set(box.id, { ...box, layer: before.length ? Math.max(...before) + 1 : 0, x: 0, y: 0, real: true });
   }
   for (const box of [...placed.values()].reverse()) {
-    if (lines.some((line) => line.to === box.id)) continue;
+    const inputs = lines.filter((line) => line.to === box.id).length;
     const behind = lines.filter((line) => line.from === box.id).map((line) => placed.get(line.to)?.layer ?? 1);
-    if (behind.length) box.layer = Math.min(...behind) - 1;
+    if (behind.length > inputs) box.layer = Math.min(...behind) - 1;
   }
+  const used = [...new Set([...placed.values()].map((box) => box.layer))].sort((a, b) => a - b);
+  for (const box of placed.values()) box.layer = used.indexOf(box.layer);
   return placed;
 }
 
@@ -70,79 +72,9 @@ function byLayer(placed) {
   return layers;
 }
 
-/** Sorts each layer by the positions of its neighbours, in alternating sweeps. @param {Placed[][]} layers @param {[Line, Placed[]][]} chains */
-function order(layers, chains) {
-  /** @type {Map<Placed, {before: Placed[], behind: Placed[]}>} */
-  const beside = new Map(layers.flat().map((box) => [box, { before: [], behind: [] }]));
-  for (const [, chain] of chains) {
-    for (let i = 1; i < chain.length; i++) {
-      beside.get(chain[i])?.before.push(chain[i - 1]);
-      beside.get(chain[i - 1])?.behind.push(chain[i]);
-    }
-  }
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
-    const forth = sweep % 2 === 0;
-    for (const layer of forth ? layers : [...layers].reverse()) {
-      const at = new Map(layers.flatMap((each) => each.map((box, index) => [box, (index + 0.5) / each.length])));
-      const wish = new Map(layer.map((box) => {
-        const near = /** @type {{before: Placed[], behind: Placed[]}} */ (beside.get(box))[forth ? "before" : "behind"];
-        const places = near.map((each) => at.get(each) ?? 0);
-        return [box, places.length ? places.reduce((a, b) => a + b, 0) / places.length : at.get(box) ?? 0];
-      }));
-      layer.sort((a, b) => (wish.get(a) ?? 0) - (wish.get(b) ?? 0));
-    }
-  }
-}
-
-/** @param {Placed[][]} layers @param {{across: number, down: number}} gap @param {[Line, Placed[]][]} chains */
-function place(layers, gap, chains) {
-  let x = 0;
-  const heights = layers.map((layer) => layer.reduce((sum, box) => sum + box.height + gap.down, -gap.down));
-  const tallest = Math.max(0, ...heights);
-  layers.forEach((layer, index) => {
-    const width = Math.max(0, ...layer.map((box) => box.width));
-    let y = (tallest - heights[index]) / 2;
-    for (const box of layer) {
-      box.x = x;
-      if (!box.real) box.width = width;
-      box.y = y;
-      y += box.height + gap.down;
-    }
-    x += width + gap.across;
-  });
-  for (let round = 0; round < 4; round++) straighten(layers, chains, gap.down);
-  const top = Math.min(...layers.flat().map((box) => box.y));
-  for (const box of layers.flat()) box.y -= top;
-}
-
-/** Moves boxes towards the middle of their neighbours, without overlaps in their layer.
- * @param {Placed[][]} layers @param {[Line, Placed[]][]} chains @param {number} down */
-function straighten(layers, chains, down) {
-  /** @type {Map<Placed, number[]>} */
-  const pulls = new Map(layers.flat().map((box) => [box, []]));
-  for (const [, chain] of chains) {
-    for (let i = 1; i < chain.length; i++) {
-      pulls.get(chain[i])?.push(middle(chain[i - 1]));
-      pulls.get(chain[i - 1])?.push(middle(chain[i]));
-    }
-  }
-  for (const layer of layers) {
-    layer.forEach((box, index) => {
-      const near = pulls.get(box) ?? [];
-      if (!near.length) return;
-      const wish = near.reduce((a, b) => a + b, 0) / near.length - box.height / 2;
-      const above = layer[index - 1];
-      const below = layer[index + 1];
-      const least = above ? above.y + above.height + down : -Infinity;
-      const most = below ? below.y - box.height - down : Infinity;
-      box.y = Math.max(least, Math.min(most, wish));
-    });
-  }
-}
-
-/** @param {Placed} box */
-function middle(box) {
-  return box.y + box.height / 2;
+/** The pieces of all lines between neighbouring layers. @param {[Line, Placed[]][]} chains @returns {[Placed, Placed][]} */
+function segmentsOf(chains) {
+  return chains.flatMap(([, chain]) => chain.slice(1).map((box, index) => /** @type {[Placed, Placed]} */ ([chain[index], box])));
 }
 
 /** Separates lines that leave or enter the same box, in the order of their other ends.

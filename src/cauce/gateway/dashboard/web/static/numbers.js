@@ -1,6 +1,6 @@
 // Formats numbers of answers: grouped thousands and few digits. The exact text is kept beside them. Pure functions.
 
-const NAMING = new Set(["id", "ids", "key", "code", "uuid", "isbn", "zip", "postcode", "phone", "year", "decade", "hour", "month", "day"]);
+const NAMING = new Set(["id", "ids", "key", "code", "uuid", "isbn", "zip", "postcode", "phone", "line", "year", "decade", "hour", "month", "day"]);
 const MOST_PLACES = 4;
 const PARTS = /^(-?)(\d+)(?:\.(\d+))?$/;
 

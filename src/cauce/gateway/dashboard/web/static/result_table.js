@@ -1,5 +1,6 @@
 // The rows of an answer as a table: readable numbers, with the exact values in tooltips and copied text.
 
+import { isDate } from "./chart_time.js";
 import { breakable, h, replace } from "./dom.js";
 import { isNumber, shown } from "./exact.js";
 import { isNaming, readable } from "./numbers.js";
@@ -20,8 +21,8 @@ export function fillTable(table, page) {
 function cellOf(value, numeric, naming) {
   const exact = shown(value);
   // The word NULL comes from the style sheet: copied cells stay empty.
-  if (value === null) return h("td.null");
-  if (!isNumber(value)) return h(numeric ? "td.number" : exact.length > LONG_LETTERS ? "td.long" : "td", {}, exact);
+  if (value === null) return h(numeric ? "td.null.number" : "td.null");
+  if (!isNumber(value)) return h(numeric ? "td.number" : isDate(exact) ? "td.date" : exact.length > LONG_LETTERS ? "td.long" : "td", {}, exact);
   const text = readable(exact, naming);
   const shortened = text.replaceAll(",", "") !== exact;
   return h(shortened ? "td.number.shortened" : "td.number", text === exact ? {} : { title: exact, "data-exact": exact }, text);

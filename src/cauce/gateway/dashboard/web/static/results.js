@@ -1,7 +1,7 @@
 // An answer, or the rejects: a paged table, a chart if one fits, and downloads in every format.
 
 import { jobPath, Problem, request } from "./api.js";
-import { choose, limitOf, MOST_BARS } from "./chart_choice.js";
+import { choose, firstValues, limitOf, MOST_BARS, recognised } from "./chart_choice.js";
 import { draw } from "./chart.js";
 import { h, replace, say, set } from "./dom.js";
 import { downloadButtons } from "./downloads.js";
@@ -42,7 +42,11 @@ export class ResultView {
     this.page = null;
     /** @type {{rows: import("./exact.js").Cell[][], total: number} | null} */
     this.drawn = null;
-    this.value = "";
+    /** The numbers that the person has chosen to draw. @type {string[]} */
+    this.values = [];
+    /** @type {string[]} */
+    this.shownValues = [];
+    this.drawnWidth = 0;
     this.loading = false;
     this.ended = false;
     this.table = h("table.rows", { oncopy: copyExact });
@@ -55,6 +59,9 @@ export class ResultView {
       h("div.bar", {}, this.back, this.next, this.where, h("span.spring"), this.downloads),
       h("div.beside", {}, scroller(`Rows of ${what.name}`, this.table), this.chart));
     this.fillControls(false);
+    const watch = new ResizeObserver(() => requestAnimationFrame(() => this.redraw()));
+    watch.observe(this.element);
+    signal.addEventListener("abort", () => watch.disconnect());
   }
 
   /** Called on every status change. An answer that is complete and shown is not requested again.
@@ -128,23 +135,48 @@ export class ResultView {
   /** @param {import("./exact.js").Page} page */
   fillChart(page) {
     const { rows, total } = this.drawn ?? { rows: page.rows, total: page.total };
-    const chosen = choose(page.chart, page.columns, rows.map((row) => row.map(rounded)), this.value);
+    const values = rows.map((row) => row.map(rounded));
+    const chosen = choose(page.chart, page.columns, values, this.values);
+    this.element.classList.toggle("with-lines", chosen?.kind === "line");
     const many = chosen?.kind === "bars" ? Math.min(rows.length, MOST_BARS) : rows.length;
     const note = many < total ? h("p.chart-note", {}, `The chart shows the first ${count(many)} of ${plural(total, "row")}.`) : null;
-    replace(this.chart, chosen ? [this.picker(chosen, page.chart), note, draw(chosen, this.chart.parentElement?.clientWidth ?? 0)] : []);
+    if (!chosen || !page.chart) return replace(this.chart);
+    const hint = recognised(page.chart, page.columns, values);
+    this.shownValues = chosen.kind === "scatter" ? [] : this.values.length ? this.values : firstValues(hint, page.columns, values);
+    replace(this.chart, this.picker(chosen, hint), note, h("div"));
+    this.drawnWidth = this.chart.clientWidth;
+    this.chart.lastElementChild?.replaceWith(draw(chosen, this.drawnWidth));
   }
 
-  /** Which of several numbers is drawn. @param {{kind: string, value?: string}} chosen @param {import("./chart_choice.js").Hint | null} hint */
+  /** Draws the chart again if its place has another width. */
+  redraw() {
+    if (this.page && this.chart.clientWidth && this.chart.clientWidth !== this.drawnWidth) this.fillChart(this.page);
+  }
+
+  /** Which of several numbers are drawn: one, if they are split by a column; else any. @param {{kind: string}} chosen @param {import("./chart_choice.js").Hint} hint */
   picker(chosen, hint) {
-    const values = hint?.values ?? [];
-    if (chosen.kind === "scatter" || values.length < 2) return h("p.quiet", {}, chosen.value ? `Chart of ${chosen.value}` : "");
-    const change = (/** @type {Event} */ event) => {
-      this.value = /** @type {HTMLSelectElement} */ (event.target).value;
-      if (this.page) this.fillChart(this.page);
-      this.chart.querySelector("select")?.focus();
+    const { values } = hint;
+    if (chosen.kind === "scatter") return null;
+    if (values.length < 2) return h("p.quiet.chart-title", {}, `Chart of ${values[0]}`, hint.series ? ` by ${hint.series}` : "");
+    if (hint.series !== null) {
+      const change = (/** @type {Event} */ event) => this.pick([/** @type {HTMLSelectElement} */ (event.target).value], "select");
+      const options = values.map((value) => h("option", { value, selected: value === this.shownValues[0] }, value));
+      return h("label.quiet.chart-title", {}, "Chart of ", h("select", { onchange: change }, options), ` by ${hint.series}`);
+    }
+    const toggle = (/** @type {string} */ value) => {
+      const without = this.shownValues.filter((each) => each !== value);
+      const more = this.shownValues.includes(value) ? without : values.filter((each) => each === value || this.shownValues.includes(each));
+      this.pick(more.length ? more : [value], `[data-value="${CSS.escape(value)}"]`);
     };
-    const options = values.map((value) => h("option", { value, selected: value === chosen.value }, value));
-    return h("label.quiet", {}, "Chart of ", h("select", { onchange: change }, options));
+    return h("div.chart-title", { role: "group", "aria-label": "Chart of" }, h("span.quiet", {}, "Chart of"), values.map((value) =>
+      h("button.chip", { type: "button", "data-value": value, title: value, "aria-pressed": String(this.shownValues.includes(value)), onclick: () => toggle(value) }, value)));
+  }
+
+  /** @param {string[]} values @param {string} control that keeps the focus */
+  pick(values, control) {
+    this.values = values;
+    if (this.page) this.fillChart(this.page);
+    /** @type {HTMLElement | null} */ (this.chart.querySelector(control))?.focus();
   }
 }
 
