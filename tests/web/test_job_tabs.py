@@ -88,6 +88,7 @@ def test_rejects_are_grouped_by_reason(browser: Browser, service: Running, rejec
         expect(groups.first.locator(".examples li")).to_have_count(5)
         expect(groups.first.locator(".examples li").first).to_have_text("readings.csv:98n/a")
         found.assert_accessible()
+        found.picture("rejects")
 
 
 def test_a_job_without_rejects_says_so(browser: Browser, service: Running, done: str) -> None:

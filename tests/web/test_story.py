@@ -68,7 +68,7 @@ def kill(found: Watched, page: Page, service: Running) -> None:
 
 
 def read(found: Watched, page: Page, service: Running, folder: Path) -> None:
-    page.goto(f"{service.url}/#/job/{JOB}")
+    page.goto(f"{service.url}/#/job/{JOB}/results")
     expect(page.locator("h1 + .state")).to_have_text("done", timeout=120_000)
     wanted = run("coffee", folder, ["q1"])["q1"].decode().splitlines()[1:]
     expect(page.locator("#tab-panel .bar [role=status]")).to_contain_text(f"of {len(wanted):,}")
