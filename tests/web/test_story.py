@@ -93,7 +93,6 @@ def cancel(found: Watched, page: Page, service: Running, folder: Path) -> None:
     page.goto(f"{service.url}/#/jobs")
     page.get_by_label(f"Choose job {JOB}").check()
     expect(page.get_by_role("link", name="half-sent")).to_be_visible()
-    found.picture("jobs")
     page.get_by_role("button", name="Remove 1 job").click()
     page.get_by_role("button", name="Remove job").click()
     row = page.locator("table.jobs tbody tr").filter(has=page.get_by_role("link", name=JOB, exact=True))
