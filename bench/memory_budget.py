@@ -75,6 +75,13 @@ def _hot_key(folder: Path, rows: int) -> None:
     )
 
 
+def _hot_both(folder: Path, rows: int) -> None:
+    """Half of both sides has the same key. All their pairs would be 10**14 rows, so the query looks for a match."""
+    for table, column, first in (("a", "x", 1), ("b", "y", rows // 4)):
+        keys = np.concatenate([np.zeros(rows // 2, np.int64), np.arange(rows // 2) + first])
+        _write(folder, table, {"k": _rng().permutation(keys), column: _rng().integers(0, 9, len(keys))})
+
+
 def _broadcast(folder: Path, rows: int) -> None:
     """A large right side: 80 bytes each row."""
     _write(folder, "a", {"k": _rng().integers(0, rows * 2, rows // 10), "x": _rng().integers(0, 9, rows // 10)})
@@ -98,6 +105,7 @@ def _row_group(folder: Path, rows: int) -> None:
 
 _GROUPS = "SELECT k, count(*) AS n, sum(v) AS s FROM t GROUP BY k ORDER BY s DESC, k LIMIT 100"
 _JOIN = "SELECT x, count(*) AS n, sum(y) AS s FROM a JOIN b USING (k) GROUP BY x ORDER BY x"
+_SEMI = "SELECT x, count(*) AS n FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k) GROUP BY x ORDER BY x"
 _LOOKUP = "SELECT x, count(*) AS n, sum(y) AS s, max(t) AS t FROM a LEFT JOIN b USING (k) GROUP BY x ORDER BY x"
 _TEXTS = "SELECT k % 100 AS g, sum(v) AS s, max(t) AS t FROM t GROUP BY ALL ORDER BY g"
 _RANKS = "SELECT row_number() OVER w AS r, lag(v) OVER w AS s FROM t WINDOW w AS (PARTITION BY k ORDER BY v)"
@@ -110,6 +118,7 @@ SCENARIOS = (
     Scenario("median", 100_000_000, _one_key, "SELECT median(v) AS m FROM t"),
     Scenario("join", 30_000_000, _two_tables, _JOIN),
     Scenario("hot-key", 30_000_000, _hot_key, _JOIN),
+    Scenario("hot-both", 30_000_000, _hot_both, _SEMI),
     Scenario("square", 100_000, _square, "SELECT count(*) AS n, sum(x + y) AS s FROM a JOIN b USING (k)"),
     Scenario("broadcast", 40_000_000, _broadcast, _LOOKUP),
     Scenario(

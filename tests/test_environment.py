@@ -24,15 +24,26 @@ def make_clone(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone with its environment, for tests that leave it as it is."""
+    clone = make_clone(tmp_path_factory.mktemp("installed") / "clone")
+    done = set_up(clone)
+    assert done.returncode == 0, done.stderr
+    return clone
+
+
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    return make_clone(tmp_path / "clone")
+def clone(installed: Path, tmp_path: Path) -> Path:
+    """A copy of a clone with its environment, which uses its own sources."""
+    copy = shutil.copytree(installed, tmp_path / "clone", symlinks=True)
+    assert set_up(copy).stdout == f"{copy}/src/cauce/scan/warm_up.py\n"
+    return copy
 
 
 @pytest.fixture
 def linked(clone: Path, tmp_path: Path) -> Path:
     """A second clone, whose environment is a link to that of the first."""
-    assert set_up(clone).returncode == 0
     other = make_clone(tmp_path / "linked")
     (other / ".venv").symlink_to(clone / ".venv")
     return other
@@ -65,14 +76,11 @@ def importable(clone: Path, *modules: str) -> list[str]:
     ]
 
 
-def test_environment_has_neither_pip_nor_setuptools(clone: Path) -> None:
-    done = set_up(clone)
-    assert done.returncode == 0, done.stderr
-    assert importable(clone, "cauce.scan.warm_up", "pip", "setuptools") == ["cauce.scan.warm_up"]
+def test_environment_has_neither_pip_nor_setuptools(installed: Path) -> None:
+    assert importable(installed, "cauce.scan.warm_up", "pip", "setuptools") == ["cauce.scan.warm_up"]
 
 
 def test_another_lock_is_installed_into_an_environment_without_pip(clone: Path) -> None:
-    assert set_up(clone).returncode == 0
     (clone / "requirements.lock").write_text("# changed\n")
     done = set_up(clone)
     assert (done.returncode, "setting up" in done.stderr) == (0, True), done.stderr
@@ -102,7 +110,6 @@ def test_nothing_is_installed_into_a_linked_environment(clone: Path, linked: Pat
 
 
 def test_a_moved_clone_uses_its_own_sources_and_installs_nothing(clone: Path, tmp_path: Path) -> None:
-    assert set_up(clone).returncode == 0
     moved = clone.rename(tmp_path / "moved")
     done = set_up(moved)
     assert (done.returncode, done.stderr) == (0, "")

@@ -14,6 +14,7 @@ import cauce
 LAYERS = (
     "cli",
     "lab",
+    "mcp",
     "service",
     "terminal",
     "gateway",
@@ -53,7 +54,6 @@ INNER_LAYERS = {
         "jobs",
         "model",
         "limits",
-        "logs",
         "errors",
         "public_text",
     ),

@@ -25,6 +25,9 @@ try:
     from cauce.terminal.invocation import hide_secrets
 
     hide_secrets()
+    from cauce.lazy_dataclasses import compile_at_first_call
+
+    compile_at_first_call()
     from cauce.cli.main import entry
 
     if interruptible:

@@ -1,12 +1,14 @@
-"""Another version of Cauce beside this one: the sources of a commit, in a folder, and processes that run them.
+"""Another version of Cauce beside this one: its sources in a folder, and processes that run them.
 
-`CAUCE_OLD_VERSION` names a commit, or a folder that holds `src`; without it, the last commit of the version before this
-one is taken.
+The old version is a commit, or a folder that holds `src`, named by `CAUCE_OLD_VERSION`; without it, the last commit of
+the version before this one. The next version is a copy of these sources with another number.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ VERSION = "CAUCE_OLD_VERSION"
 ROOT = Path(cauce.__file__).parents[2]
 STOP_S = 30.0
 POLL_S = 0.05
+NEXT_NUMBER = "99.0.0"
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,15 @@ def old_version(folder: Path) -> Version:
     folder.mkdir(parents=True)
     subprocess.run(["tar", "--extract", "--directory", str(folder)], input=archive.stdout, check=True)
     return Version(wanted, folder / "src")
+
+
+def next_version(folder: Path) -> Version:
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    declaring = folder / "src" / "cauce" / "__init__.py"
+    changed, count = re.subn(r'__version__ = ".*"', f'__version__ = "{NEXT_NUMBER}"', declaring.read_text())
+    assert count == 1
+    declaring.write_text(changed)
+    return Version("next", folder / "src")
 
 
 def _last_of_previous_version() -> str:

@@ -26,6 +26,7 @@ NOT_RUN = {
     r"\./cauce chaos broker ": "goes on for minutes; tests/cli/lab/test_chaos_broker.py runs it briefly",
     r"^\./cauce (top|events --follow)\b": "goes on until Ctrl-C",
     r"^docker ": "starts containers",
+    r"^\./cauce mcp ": "serves until its input ends; tests/mcp talks to it",
     r"scripts/wheel\.sh|out/installed": "builds and installs the wheel; tests/test_wheel.py does it",
     r"out/audit": "asks a service on the network for vulnerabilities",
     r"10\.0\.0\.\d|/var/lib/cauce": "speaks of other machines",

@@ -13,8 +13,8 @@ import pytest
 from cauce.doctor.launch.service_dir import ProcessEntry, ServiceDir
 from cauce.doctor.model.messages import Epoch, Generation
 from cauce.doctor.process import EPOCH_BACKOFF_S, Doctor
-from cauce.gateway.logs import start_logs
 from cauce.process.limits import OPEN_FILES
+from cauce.process.telemetry.logs import start_logs
 from tests.chaos.cluster import Cluster
 from tests.service.limits import FEW_FILES
 

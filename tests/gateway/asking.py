@@ -8,8 +8,8 @@ from collections.abc import Callable
 from starlette.types import Message, Scope
 
 from cauce.gateway.http.app import Gateway
-from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
+from cauce.process.telemetry.logs import start_logs
 
 
 def scope_of(path: str, token: str, query: str = "") -> Scope:

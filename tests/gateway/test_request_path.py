@@ -14,9 +14,9 @@ from starlette.types import Message, Scope
 
 import cauce.gateway
 from cauce.gateway.http.app import Gateway
-from cauce.gateway.logs import start_logs
 from cauce.gateway.model import PartBody
 from cauce.gateway.settings import GatewaySettings
+from cauce.process.telemetry.logs import start_logs
 from tests.docs.pages import ROOT, text_of
 from tests.gateway.asking import Client, scope_of
 from tests.gateway.serving import JOB, OWNER, Sent, files_world

@@ -1,4 +1,5 @@
-"""Writes the golden logs: `python -m tests.golden.make`. Run it once for a version whose stored structures changed.
+"""Writes the golden logs: `python -m tests.golden.make`. Run it once for a version whose stored structures changed,
+with a new number, and keep the archives of earlier versions.
 
 The archive holds the files of a small coffee dataset, and a folder of the files fabric with two jobs on them: one that
 is done, and one whose worker stopped half way.
@@ -14,7 +15,9 @@ from pathlib import Path
 from tests.e2e.hostile_rows import write_hostile_rows
 from tests.gateway.serving import cut, files_world, run_to_end, send
 
-ARCHIVE = Path(__file__).with_name("logs-1.tar.xz")
+ARCHIVE = Path(__file__).with_name("logs-2.tar.xz")
+"""With manifests of version 4; those of `logs-1` have version 2."""
+ARCHIVES = sorted(ARCHIVE.parent.glob("logs-*.tar.xz"))
 DATASET = "coffee"
 FINISHED, OPEN = "finished", "open"
 PART_BYTES = 4_000

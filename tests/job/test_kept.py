@@ -20,7 +20,7 @@ from cauce.job.kept import (
     raw_log,
     store_name,
 )
-from cauce.job.manifest import KEPT_VERSION, VERSION, Manifest, load_manifest
+from cauce.job.manifest import OLDEST_VERSION, VERSION, Manifest, load_manifest
 
 STORED = (
     b'{"name":"shop","owner":"eva","incarnation":"0a1b2c3d4e5f","created":1.5,"keep_s":60.0,'
@@ -63,12 +63,13 @@ def test_a_lane_has_every_part_of_its_version_and_no_later_one() -> None:
     assert not sources[0].includes(record(Kind.DATA, CLIENT, 5))
 
 
-def test_only_a_job_over_a_kept_dataset_has_the_new_version() -> None:
+def test_manifests_of_earlier_versions_are_read_and_others_refused() -> None:
     plain = Manifest("j", "books", ("q1",), {}, 2, 2, "d")
-    kept = msgspec.structs.replace(plain, on=ON, version=KEPT_VERSION)
+    kept = msgspec.structs.replace(plain, on=ON, version=3)
     assert load_manifest(plain.dump()).version == VERSION
     assert load_manifest(kept.dump()).on == ON
-    for other in (VERSION - 1, KEPT_VERSION + 1):
+    assert load_manifest(msgspec.structs.replace(plain, version=OLDEST_VERSION).dump()).queries == plain.queries
+    for other in (OLDEST_VERSION - 1, VERSION + 1):
         with pytest.raises(OtherVersion):
             load_manifest(msgspec.structs.replace(plain, version=other).dump())
 

@@ -30,7 +30,7 @@ FULL_DISK = Attack(
         Mutation(
             "log-of-a-service-may-fail",
             "The log of a gateway or a doctor raised on a full disk.",
-            in_file("gateway/logs.py", ("    never_fail_on_output()\n", "")),
+            in_file("process/telemetry/logs.py", ("    never_fail_on_output()\n", "")),
             ("tests/process/test_output.py::test_lines_lost_on_a_full_disk_are_counted_and_reported",),
         ),
         Mutation(

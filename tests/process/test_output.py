@@ -9,7 +9,7 @@ from pathlib import Path
 
 LOGGING = """
 import os, sys
-from cauce.gateway.logs import start_logs
+from cauce.process.telemetry.logs import start_logs
 
 log = start_logs("doctor")
 {before}

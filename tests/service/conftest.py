@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from cauce.lab.generators import generate
 from tests.e2e.comparing import run
 from tests.oracle.api import answer
 from tests.service.running import Piece, Running, pieces_of
+
+if TYPE_CHECKING:
+    from tests.service.collector import Collector
 
 QUERIES = ["q1", "q2", "q3", "q4"]
 
@@ -54,3 +58,14 @@ def done(service: Running, case: Case) -> str:
     service.upload("done", case.pieces)
     service.wait_done("done")
     return "done"
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    """All processes that the test starts export to it."""
+    from tests.service.collector import collecting
+
+    with collecting() as server:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
+        yield server

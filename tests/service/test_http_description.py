@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from cauce.gateway.http.app import Gateway
-from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
+from cauce.process.telemetry.logs import start_logs
 from tests.cli.running import cauce
 from tests.service.running import Running, until
 

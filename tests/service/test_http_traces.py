@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from cauce.errors import UsageError
-from cauce.process.traces import ENDPOINT, PartName, open_traces
+from cauce.process.telemetry.otlp import ENDPOINT
+from cauce.process.telemetry.traces import PartName, open_traces
+from tests.service.collector import Collector
 from tests.service.conftest import Case
 from tests.service.running import Running, until
 
 pytest.importorskip("opentelemetry.sdk")
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-
-
-class Collector(ThreadingHTTPServer):
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Taking)
-        self.spans: list[tuple[str, Span]] = []
-
-
-class Taking(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        exported = ExportTraceServiceRequest.FromString(body)
-        assert isinstance(self.server, Collector)
-        for each in exported.resource_spans:
-            process = next(one.value.string_value for one in each.resource.attributes if one.key == "service.name")
-            self.server.spans += [(process, span) for scope in each.scope_spans for span in scope.spans]
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
-@pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    with Collector() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv(ENDPOINT, f"http://127.0.0.1:{server.server_address[1]}")
-        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
-        yield server
-        server.shutdown()
 
 
 def attributes(span: Span) -> dict[str, object]:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import msgspec
 import pytest
+import typer
 
+from cauce.cli.main import app
+from cauce.cli.serve import SizeOptions, _wanted
 from cauce.doctor.control import read_desired_state, update_desired_state
 from cauce.doctor.launch.container import ContainerSettings, container_spec
 from cauce.doctor.launch.service_dir import ProcessEntry, ServiceDir
 from cauce.doctor.model.desired_state import STOPPED, count_key, hold_key
 from cauce.doctor.model.messages import Generation
+from cauce.doctor.model.timing import timing_of
 from cauce.errors import UsageError
 from cauce.service.entrypoints import ServiceConfig, service_config
 from cauce.service.startup import DOCTORS, GATEWAYS, ServiceSize, configure, in_containers, with_file
+from tests.cli.parsing import commands
 from tests.cli.running import cauce
 
 
@@ -120,3 +126,20 @@ def test_serve_exits_if_the_service_is_stopped_before_it_is_ready(tmp_path: Path
     assert outcome.code == 0
     assert "doctor stopping" in outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(("option", "expected"), [([], (8, 2)), (["--workers", "9"], (9, 2))])
+def test_cluster_file_comes_between_options_and_the_configuration(
+    option: list[str], expected: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configuration sets workers and gateways, the cluster file workers alone."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cauce.toml").write_text("[serve]\nworkers = 4\ngateways = 2\n[serve.timing]\nhung = 50\n")
+    (tmp_path / "cluster.toml").write_text("workers = 8\n[timing]\nhung = 60\n")
+    command = commands()["serve"]
+    root = typer.Context(commands()[""], info_name="cauce", obj=app)
+    context = command.make_context("serve", ["--dir", "x", "--cluster", "cluster.toml", *option], parent=root)
+    options = {each.name: context.params[each.name] for each in fields(SizeOptions)}
+    wanted = _wanted(context, SizeOptions(**options))
+    assert (wanted.workers, wanted.gateways) == expected
+    assert timing_of(wanted.timing).hung == 60

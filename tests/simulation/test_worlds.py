@@ -30,13 +30,13 @@ def test_a_run_without_faults_equals_the_oracle(dataset: str, seed: int, tmp_pat
     for query in chain(*(queries for each, queries in JOBS if each == dataset)):
         rows = wanted[query].decode().split("\n", 1)[1]
         assert rows, f"{query} has no rows: a fault could not be seen in it"
-        assert expected(dataset, (query,), seed, 2)[query] == rows
+        assert expected(dataset, (query,), seed)[query] == rows
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("queries", SHOP_JOBS, ids="+".join)
 def test_sql_without_faults_equals_duckdb(queries: tuple[str, ...], seed: int) -> None:
-    answers = expected(SQL, queries, seed, 2)
+    answers = expected(SQL, queries, seed)
     with shop_in_duckdb(world(SQL, seed)) as other:
         for query, text in statements().items():
             if query in queries:

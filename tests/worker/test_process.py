@@ -15,7 +15,14 @@ from cauce.job.topology import Topology
 from cauce.process.progress import tick
 from cauce.runner.local_client import create
 from cauce.worker.loop import Worker
-from cauce.worker.process import LEASES_SHARE, LONGEST_PAUSE_S, SHORTEST_PAUSE_S, work
+from cauce.worker.process import (
+    LEASES_SHARE,
+    LONGEST_PAUSE_S,
+    MOST_PAUSE_S,
+    SHORTEST_PAUSE_S,
+    idle_pause_s,
+    work,
+)
 
 PAUSES = 250
 
@@ -50,8 +57,22 @@ def test_a_worker_whose_jobs_wait_for_their_upload_backs_off(monkeypatch: pytest
     monkeypatch.setattr("cauce.worker.process.time.sleep", sleep)
     assert work(MemoryFabric(store), "w1", heartbeat_sender=_Watching(leases)) == 0
     assert max(leases) > 0
-    assert pauses[-1] == LONGEST_PAUSE_S > SHORTEST_PAUSE_S
-    assert pauses == sorted(pauses)
+    growing = [each for each in pauses if each < LONGEST_PAUSE_S]
+    assert growing == pauses[: len(growing)] == sorted(growing)
+    assert LONGEST_PAUSE_S <= pauses[-1] <= MOST_PAUSE_S
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "polled_s", "expected_s"),
+    [
+        pytest.param(SHORTEST_PAUSE_S, 1.0, SHORTEST_PAUSE_S, id="work a moment ago"),
+        pytest.param(LONGEST_PAUSE_S, 0.0005, LONGEST_PAUSE_S, id="few tasks"),
+        pytest.param(LONGEST_PAUSE_S, 0.003, 0.15, id="many tasks"),
+        pytest.param(LONGEST_PAUSE_S, 1.0, MOST_PAUSE_S, id="very many tasks"),
+    ],
+)
+def test_polling_takes_a_small_share_of_a_processor(pause_s: float, polled_s: float, expected_s: float) -> None:
+    assert idle_pause_s(pause_s, polled_s) == pytest.approx(expected_s)
 
 
 @pytest.mark.usefixtures("signals")

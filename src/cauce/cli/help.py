@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from inspect import Parameter
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
+from cauce.cli.configuration import FILE, VARIABLE
+from cauce.cli.configured import ConfiguredCommand
+from cauce.cli.plain_values import with_plain_values
 from cauce.cli.structs import with_fields
 from cauce.process.masking import masked_text
 
@@ -30,6 +34,20 @@ _WHOLE = 10_000
 """A length limit that no short description reaches: descriptions wrap instead of being truncated."""
 
 
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        help="file with options, such as cauce.toml",
+        metavar="FILE",
+        envvar=VARIABLE,
+        show_default=f"{FILE}, if it exists",
+        expose_value=False,
+    ),
+]
+_CONFIG = Parameter("config", Parameter.KEYWORD_ONLY, default=None, annotation=ConfigOption)
+
+
 @contextmanager
 def _clearer_errors() -> Iterator[None]:
     """Improves error messages of the parser: masks passwords in quoted arguments, and describes a missing one."""
@@ -44,8 +62,11 @@ def _clearer_errors() -> Iterator[None]:
         raise
 
 
-class HelpfulCommand(TyperCommand):
+class HelpfulCommand(ConfiguredCommand):
     """A command whose arguments are shown as `DATASET`, not as Python types."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _clearer_errors():
@@ -57,6 +78,8 @@ class HelpfulCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        # The variables have regular names, which docs/configuration.md lists; the help shows only the others.
+        ctx.auto_envvar_prefix = None
         for each in self.get_params(ctx):
             record = each.get_help_record(ctx)
             if record is not None and isinstance(each, TyperArgument):
@@ -71,6 +94,9 @@ class HelpfulCommand(TyperCommand):
 
 class SectionedGroup(TyperGroup):
     """A group that lists its commands by section, each with its complete first sentence."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         with _clearer_errors():
@@ -94,8 +120,11 @@ class SectionedGroup(TyperGroup):
 class CommandLine(typer.Typer):
     """A group of commands with this layout and `-h`. Does not load Rich."""
 
-    def __init__(self, help: str, **options: Any) -> None:
+    def __init__(self, help: str, *, prefix: str = "", **options: Any) -> None:
+        """`prefix`: of the variables that set options; for the outermost group alone."""
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+        if prefix:
+            settings |= {"auto_envvar_prefix": prefix, "obj": self}
         super().__init__(
             help=help,
             cls=SectionedGroup,
@@ -109,7 +138,9 @@ class CommandLine(typer.Typer):
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         register = super().command(name, cls=HelpfulCommand, **options)
-        return lambda function: register(with_fields(function))
+        # A command that passes its arguments on has options of its own.
+        more = {} if options.get("context_settings") else {"config": _CONFIG}
+        return lambda function: register(with_fields(function, more))
 
 
 def _section(command: object) -> str:

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +14,14 @@ import typer
 
 from cauce import __version__
 from cauce.cli.completion import COMPLETE, completion
+from cauce.cli.configuration import META, PREFIX, Configuration
+from cauce.cli.configured import from_command_line
 from cauce.cli.crash import crashed, restore_terminal
 from cauce.cli.help import ANSWER, SERVICE, SETUP, TRY, CommandLine
 from cauce.cli.lab.broker import app as broker_app
 from cauce.cli.lab.chaos import app as chaos_app
 from cauce.cli.lab.deploy import app as deploy_app
+from cauce.cli.mcp import McpOptions
 from cauce.cli.options import (
     ConnectionOptions,
     FileOptions,
@@ -38,7 +42,7 @@ from cauce.process.limits import cores
 from cauce.terminal.console import fail, warn
 from cauce.terminal.invocation import PROGRAM, hide_secrets
 
-app = CommandLine("Answer queries over big files, exactly, even if any process is killed.")
+app = CommandLine("Answer queries over big files, exactly, even if any process is killed.", prefix=PREFIX)
 
 app.add_typer(chaos_app, name="chaos", rich_help_panel=TRY)
 app.add_typer(broker_app, name="broker", rich_help_panel=TRY)
@@ -55,9 +59,20 @@ def _print_version(asked: bool) -> None:
 def common(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+            allow_from_autoenv=False,
+        ),
     ] = False,
+    config: Annotated[
+        str | None, typer.Option(help="file with options, for the command", metavar="FILE", hidden=True)
+    ] = None,
 ) -> None:
+    context.meta[META] = config
     if context.invoked_subcommand not in ("run", "sql"):
         # They enable it themselves, after they have loaded everything that workers need.
         gc.enable()
@@ -75,7 +90,7 @@ def run(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
 
 
 @app.command(rich_help_panel=ANSWER)
-def sql(options: SqlOptions, execution: RunOptions, connection: ConnectionOptions) -> None:
+def sql(context: typer.Context, options: SqlOptions, execution: RunOptions, connection: ConnectionOptions) -> None:
     """Answer SQL over the files in a directory, or in a service.
 
     With --on, the statements read a dataset that a service keeps. All statements are one job. `-- name: top_customers`
@@ -83,7 +98,7 @@ def sql(options: SqlOptions, execution: RunOptions, connection: ConnectionOption
     """
     from cauce.cli.sql import sql_command
 
-    sql_command(options, execution, connection)
+    sql_command(options, execution, connection, partial(from_command_line, context))
 
 
 @app.command(rich_help_panel=ANSWER)
@@ -170,6 +185,18 @@ def generate(
     generate_command(dataset, out, scale, seed)
 
 
+@app.command(rich_help_panel=SERVICE)
+def mcp(options: McpOptions, connection: ConnectionOptions) -> None:
+    """Serve tables to programs that speak the Model Context Protocol.
+
+    The tables are those of a directory (--data), or the datasets that a service keeps (--gateway). Needs the extra
+    cauce[mcp].
+    """
+    from cauce.cli.mcp import mcp_command
+
+    mcp_command(options, connection)
+
+
 register_serve(app)
 register_service(app)
 register_cluster(app)
@@ -192,6 +219,23 @@ def bench(context: typer.Context) -> None:
 
 
 app.command(rich_help_panel=SETUP)(completion)
+
+
+@app.command(rich_help_panel=SETUP)
+def config(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="a command, such as serve or broker start", metavar="COMMAND")
+    ] = None,
+) -> None:
+    """Check the configuration file, or show the options of a command.
+
+    The options are shown with their values and the variable or the key that sets them.
+    """
+    from cauce.cli.config import config_command
+
+    found = context.meta[META]
+    config_command(app, words or [], found if isinstance(found, Configuration) else None)
 
 
 def _only(command: str) -> typer.Typer:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cauce.cli.configured import from_command_line, from_file
 from cauce.errors import UnknownName, UsageError
 from cauce.process.limits import cores
 from cauce.process.memory_limit import MemoryBudget
@@ -87,7 +88,7 @@ TOKEN, TOKEN_FILE = "CAUCE_TOKEN", "CAUCE_TOKEN_FILE"
 
 
 def _checked_fabric(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    address = _secret(value, FABRIC_FILE)
+    address = _secret(context, parameter, value, FABRIC_FILE)
     if address and not context.resilient_parsing:
         from cauce.fabric.address import check, has_password
 
@@ -98,16 +99,17 @@ def _checked_fabric(context: typer.Context, parameter: typer.CallbackParam, valu
 
 
 def checked_token(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    token = _secret(value, TOKEN_FILE)
+    token = _secret(context, parameter, value, TOKEN_FILE)
     if token and not context.resilient_parsing:
         _warn_of_argument(context, parameter, "the token in --token", TOKEN)
     return token
 
 
-def _secret(given: str, file_variable: str) -> str:
-    """Returns the value of an option, or the content of the file that the variable names."""
+def _secret(context: typer.Context, parameter: typer.CallbackParam, given: str, file_variable: str) -> str:
+    """Returns the value of an option, or the content of the file that the variable names. A variable has precedence
+    over the configuration file."""
     file = os.environ.get(file_variable)
-    if given or not file:
+    if not file or (given and not from_file(context, parameter.name or "")):
         return given
     try:
         return Path(file).read_text(encoding="utf-8").strip()
@@ -116,8 +118,7 @@ def _secret(given: str, file_variable: str) -> str:
 
 
 def _warn_of_argument(context: typer.Context, parameter: typer.CallbackParam, what: str, variable: str) -> None:
-    source = context.get_parameter_source(parameter.name or "")
-    if source is not None and source.name == "COMMANDLINE":
+    if from_command_line(context, parameter.name or ""):
         from cauce.terminal.console import warn
 
         warn(f"other users of this machine can see {what} while the command starts; set {variable} or {variable}_FILE")
@@ -131,6 +132,7 @@ FabricOption = Annotated[
         "or set CAUCE_FABRIC_FILE to the path of a file",
         metavar="ADDRESS",
         envvar=FABRIC,
+        allow_from_autoenv=False,
         show_default=False,
         callback=_checked_fabric,
     ),
@@ -249,6 +251,7 @@ class ConnectionOptions:
             help="address of a gateway; repeatable",
             metavar="URL",
             envvar="CAUCE_GATEWAY",
+            allow_from_autoenv=False,
             show_default="http://127.0.0.1:8080",
         ),
     ] = None
@@ -258,10 +261,16 @@ class ConnectionOptions:
             help="access token; prefer CAUCE_TOKEN, or set CAUCE_TOKEN_FILE to the path of a file",
             metavar="TOKEN",
             envvar=TOKEN,
+            allow_from_autoenv=False,
             callback=checked_token,
         ),
     ] = ""
-    ca: Annotated[str, typer.Option(help="certificates to trust, for https", metavar="FILE", envvar="CAUCE_CA")] = ""
+    ca: Annotated[
+        str,
+        typer.Option(
+            help="certificates to trust, for https", metavar="FILE", envvar="CAUCE_CA", allow_from_autoenv=False
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,6 +293,12 @@ class ProcessOptions:
     power_safe: PowerOption = False
     memory: MemoryOption = ""
     fabric: FabricOption = ""
+    log_format: Annotated[
+        str, typer.Option(help="text, json, or auto: text on a terminal, JSON elsewhere", metavar="FORMAT")
+    ] = "auto"
+    log_level: Annotated[
+        str, typer.Option(help="lowest level to log: debug, info, warning or error", metavar="LEVEL")
+    ] = "info"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,8 +370,12 @@ class IdentityOptions:
     key_file: Annotated[
         Path | None, typer.Option(help="file with the cluster's key", metavar="FILE", show_default=False)
     ] = None
-    generation: Annotated[str, typer.Option(hidden=True, help="set by a doctor", metavar="ID")] = ""
-    restarts: Annotated[int, typer.Option(hidden=True, help="set by a doctor", metavar="N")] = 0
+    generation: Annotated[
+        str, typer.Option(hidden=True, help="set by a doctor", metavar="ID", allow_from_autoenv=False)
+    ] = ""
+    restarts: Annotated[
+        int, typer.Option(hidden=True, help="set by a doctor", metavar="N", allow_from_autoenv=False)
+    ] = 0
 
 
 TimingOption = Annotated[

@@ -19,7 +19,7 @@ from cauce.fabric.private_namespace import private, remove_private
 from cauce.process.limits import one_thread_each
 from cauce.process.signals import sigterm_as_interrupt
 from cauce.runner.output_dir import OutputLock
-from cauce.runner.work_dir import WorkFolder
+from cauce.runner.work_dir import WorkFolder, is_tiny, work_folder_exists
 from cauce.runner.worker_pool import WorkerPool
 from cauce.service.broker_notices import warn_of_wrong_settings
 from cauce.terminal.answers import SHOWN_ROWS, show_answer, show_summary
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     from cauce.runner.sinks import Folder, Prepared
     from cauce.scan.reject_summary import RejectLimit
 
-    Prepare = Callable[[], tuple[Dataset, Prepared]]
+    Prepare = Callable[[int], tuple[Dataset, Prepared]]
 
 
 def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
-    def prepared() -> tuple[Dataset, Prepared]:
+    def prepared(partitions: int) -> tuple[Dataset, Prepared]:
         from cauce.datasets import load
         from cauce.runner.sinks import prepare
 
         chosen = load(queries.dataset)
         parameters = queries.parameters(chosen)
-        return chosen, prepare(chosen, files.data, queries.names, parameters, options.partition_count)
+        limit = options.budget.broadcast_bytes
+        return chosen, prepare(chosen, files.data, queries.names, parameters, partitions, limit)
 
     run_and_show(files, options, queries.dataset, prepared)
 
@@ -54,7 +55,7 @@ def run_and_show(
     files: FileOptions, options: RunOptions, dataset: str, prepared: Prepare, shown_rows: int = SHOWN_ROWS
 ) -> Folder:
     """Writes the answers to files and prints the first rows of each. `dataset` is what the workers load; `prepared` is
-    called when they have been forked."""
+    called with a number of partitions when they have been forked."""
     started = time.monotonic()
     check_out(files.out)
     check_limit(files.max_rejects)
@@ -62,14 +63,10 @@ def run_and_show(
     format_of(files.format)
     if options.fabric:
         parse(options.fabric)
-    # Workers are forked from this process, so it must not start threads.
-    one_thread_each()
-    from cauce.runner.prefork import make_ready
-
-    make_ready()
-    gc.freeze()
-    gc.enable()
-    chosen, sink, bars = _run(files, options, dataset, prepared, shown_rows)
+    if _fits_here(files, options):
+        chosen, sink, bars = _run_here(files, options, prepared, shown_rows)
+    else:
+        chosen, sink, bars = _run(files, options, dataset, prepared, shown_rows)
     for query, rows in sink.rows.items():
         show_answer(chosen, query, sink.heads[query], rows)
     show_summary(chosen, len(sink.rows), sum(bars.rows.values()), bars.bytes, time.monotonic() - started, files.out)
@@ -79,10 +76,55 @@ def run_and_show(
     return sink
 
 
+def _fits_here(files: FileOptions, options: RunOptions) -> bool:
+    """Whether to run without workers: the files are tiny, no option asks for workers, their logs or their recovery, and
+    there is no run to resume."""
+    return (
+        replace(options, memory="", partitions=0) == RunOptions()
+        and not work_folder_exists(files.out)
+        and is_tiny(files.data)
+    )
+
+
+def _run_here(
+    files: FileOptions, options: RunOptions, prepared: Prepare, kept_rows: int
+) -> tuple[Dataset, Folder, Bars]:
+    """Runs the job in this process, with the code of the workers. A run that is killed starts again: it takes less time
+    than starting processes does."""
+    from cauce.runner.in_process import LocalRun, Settings
+
+    made = _first_missing(files.out)
+    try:
+        lock = OutputLock.of_directory(files.out, same_command())
+    except UsageError:
+        _remove_empty(files.out, made)
+        raise
+    try:
+        with sigterm_as_interrupt():
+            chosen, job = prepared(options.partitions or 1)
+            settings = Settings(memory=options.budget)
+            return chosen, *_written(
+                files, job, kept_rows, lambda sink, bars: LocalRun(job.plan, job.files, sink, bars, settings).run()
+            )
+    except UsageError:
+        lock.close()
+        _remove_empty(files.out, made)
+        raise
+    finally:
+        lock.close()
+
+
 def _run(
     files: FileOptions, options: RunOptions, dataset: str, prepared: Prepare, kept_rows: int
 ) -> tuple[Dataset, Folder, Bars]:
     """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
+    # Workers are forked from this process, so it must not start threads.
+    one_thread_each()
+    from cauce.runner.prefork import make_ready
+
+    make_ready()
+    gc.freeze()
+    gc.enable()
     made = _first_missing(files.out)
     folder, lock = _acquire_directories(options, files.out, made)
     address = _fabric_address(options.fabric, folder)
@@ -179,25 +221,14 @@ def _answer(
 ) -> tuple[Dataset, Folder, Bars]:
     # Imported here, in parallel with the start of the workers.
     from cauce.runner.run import RunSettings, has_exact_run, run_with_workers
-    from cauce.runner.sinks import Folder
-    from cauce.scan.reject_summary import RejectLimit
 
-    chosen, prepared = prepare()
+    chosen, prepared = prepare(options.partition_count)
     settings = RunSettings(pool.size, options.part_bytes or None, options.budget)
-    limit = RejectLimit.parse(files.max_rejects)
 
     def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:
-        sink = Folder(prepared.plan, files.out, format_of(files.format), kept_rows)
-        try:
-            with Bars(prepared.bytes) as bars:
-                run_with_workers(prepared, pool, sink, bars, settings)
-        except BaseException:
-            sink.abandon()
-            raise
-        if limit is not None:
-            _check_rejects(limit, sink, files.out)
-        sink.finish()
-        return chosen, sink, bars
+        return chosen, *_written(
+            files, prepared, kept_rows, lambda sink, bars: run_with_workers(prepared, pool, sink, bars, settings)
+        )
 
     exact = replace(settings, guess=False)
     if has_exact_run(prepared, pool, settings):
@@ -207,6 +238,27 @@ def _answer(
     except WrongSplit:
         warn("quotes in the files hide record boundaries; restarting with a scan of the whole files first")
         return attempt(exact)
+
+
+def _written(
+    files: FileOptions, prepared: Prepared, kept_rows: int, run: Callable[[Folder, Bars], None]
+) -> tuple[Folder, Bars]:
+    """Runs the job and completes the files of its answers, or removes them."""
+    from cauce.runner.sinks import Folder
+    from cauce.scan.reject_summary import RejectLimit
+
+    limit = RejectLimit.parse(files.max_rejects)
+    sink = Folder(prepared.plan, files.out, format_of(files.format), kept_rows)
+    try:
+        with Bars(prepared.bytes) as bars:
+            run(sink, bars)
+    except BaseException:
+        sink.abandon()
+        raise
+    if limit is not None:
+        _check_rejects(limit, sink, files.out)
+    sink.finish()
+    return sink, bars
 
 
 def check_limit(max_rejects: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cauce.cli.configured import from_file
 from cauce.cli.help import OPERATE, SERVICE, CommandLine
 from cauce.cli.options import (
     DirOption,
@@ -29,6 +30,7 @@ from cauce.worker.events import SERVICE_ATTEMPTS
 
 if TYPE_CHECKING:
     from cauce.service.entrypoints import ServiceConfig
+    from cauce.service.startup import ServiceSize
 
 TokenArgument = Annotated[str, typer.Argument(help="name of the token's owner", metavar="NAME")]
 
@@ -70,7 +72,9 @@ class SizeOptions:
         Path | None,
         typer.Option(help="cluster.toml with process counts and timeouts", metavar="FILE", show_default=False),
     ] = None
-    end_with: Annotated[int, typer.Option(hidden=True, help="stop when this process ends", metavar="PID")] = 0
+    end_with: Annotated[
+        int, typer.Option(hidden=True, help="stop when this process ends", metavar="PID", allow_from_autoenv=False)
+    ] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,7 @@ class ContainerOptions:
 
 
 def serve(
+    context: typer.Context,
     dir: DirOption,
     listen: ListenOptions,
     size: SizeOptions,
@@ -102,17 +107,32 @@ def serve(
 
     prepare(dir.resolve())
     from cauce.service.serve import Serving
-    from cauce.service.startup import ServiceSize, in_containers, with_file
+    from cauce.service.startup import in_containers
 
     given = in_containers(config_of(listen, workers, workers.attempts), containers.image, containers.docker)
-    wanted = ServiceSize(size.workers, size.gateways, size.doctors, size.watch, size.timing or [], size.end_with)
-    wanted = with_file(wanted, size.cluster)
+    wanted = _wanted(context, size)
     wanted.check()
     ready = partial(_print_detached, dir) if detach else _print_ready
     code = Serving(dir, given, wanted, ready).run(detach=detach)
     if code or not detach:
         print_line(f"Stopped the service in {dir}.")
     raise typer.Exit(code)
+
+
+def _wanted(context: typer.Context, size: SizeOptions) -> ServiceSize:
+    """Combines the options with `--cluster`, which has precedence over the configuration file unless it is named
+    there."""
+    from cauce.service.startup import ServiceSize, with_file
+
+    given = ServiceSize(size.workers, size.gateways, size.doctors, size.watch, size.timing or [], size.end_with)
+    if size.cluster is None or from_file(context, "cluster"):
+        return with_file(given, size.cluster)
+    low = ServiceSize()
+    for name in ("workers", "gateways", "doctors", "watch", "timing"):
+        if from_file(context, name):
+            setattr(low, name, getattr(given, name))
+            setattr(given, name, [] if name == "timing" else None)
+    return with_file(given, size.cluster).over(low)
 
 
 def gateway(dir: DirOption, listen: ListenOptions, process: ProcessOptions, identity: IdentityOptions) -> None:
@@ -166,10 +186,11 @@ def config_of(
 ) -> ServiceConfig:
     """`alone`: for a single process, whose `--memory` is that of one worker."""
     from cauce.process.memory_limit import parse_size
+    from cauce.process.telemetry.logs import LogSettings
     from cauce.service.entrypoints import ServiceConfig
 
     memory = parse_size(process.memory) if process.memory else 0
-
+    LogSettings(process.log_format, process.log_level).check()
     return ServiceConfig(
         listen.host,
         listen.port,
@@ -185,6 +206,8 @@ def config_of(
         lanes=cores(),
         attempts=attempts,
         memory=memory * cores() if alone else memory,
+        log_format=process.log_format,
+        log_level=process.log_level,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -91,12 +92,15 @@ class SqlOptions:
         return named_values("--param", self.param, "year=2024")
 
 
-def sql_command(options: SqlOptions, execution: RunOptions, connection: ConnectionOptions) -> None:
+def sql_command(
+    options: SqlOptions, execution: RunOptions, connection: ConnectionOptions, is_given: Callable[[str], bool]
+) -> None:
+    """`is_given`: whether an option is on the command line, and not only in a variable or the configuration file."""
     text = options.statements()
     if options.on:
         from cauce.cli.remote.kept_commands import sql_on_command
 
-        _check_remote(options, execution)
+        _check_remote(is_given)
         sql_on_command(options, text, connection)
     elif options.job:
         raise UsageError("--job names a job of a service; name the kept dataset that it reads with --on")
@@ -108,18 +112,10 @@ def sql_command(options: SqlOptions, execution: RunOptions, connection: Connecti
         _answer_with_workers(options, text, execution)
 
 
-def _check_remote(options: SqlOptions, execution: RunOptions) -> None:
+def _check_remote(is_given: Callable[[str], bool]) -> None:
     """Raises if an option is given that has no meaning for a kept dataset."""
-    local = {
-        "--data": options.data != Path(),
-        "--schema": options.schema is not None,
-        "--type": bool(options.type),
-        "--explain": options.explain,
-    }
-    for name, default in vars(RunOptions()).items():
-        # The address of a fabric may come from the environment.
-        local[f"--{name.replace('_', '-')}"] = name != "fabric" and getattr(execution, name) != default
-    given = [name for name, is_given in local.items() if is_given]
+    local = ["data", "schema", "type", "explain", *vars(RunOptions())]
+    given = [f"--{name.replace('_', '-')}" for name in local if is_given(name)]
     if given:
         raise UsageError(f"{', '.join(given)} cannot be combined with --on, which reads a dataset that a service keeps")
 
@@ -182,9 +178,9 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
 
     made: list[Prepared] = []
 
-    def prepared() -> tuple[Dataset, Prepared]:
+    def prepared(partitions: int) -> tuple[Dataset, Prepared]:
         dataset = _dataset(options, text)
-        made.append(_prepared(options, dataset, execution.partition_count))
+        made.append(_prepared(options, dataset, partitions))
         return dataset, made[0]
 
     def run(out: Path) -> None:

@@ -4,14 +4,17 @@ dataclass, and used by every command that takes it."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
 
 
-def with_fields(function: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command for Typer whose options are the fields of the dataclasses that `function` takes."""
+def with_fields(
+    function: Callable[..., None], more: Mapping[str, inspect.Parameter] | None = None
+) -> Callable[..., None]:
+    """Returns a command for Typer whose options are the fields of the dataclasses that `function` takes, and `more`,
+    which `function` does not get."""
     structs: dict[str, type[Any]] = {}
     options: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
@@ -20,11 +23,14 @@ def with_fields(function: Callable[..., None]) -> Callable[..., None]:
             options |= _options(parameter.annotation)
         else:
             options[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    if not structs:
+    if not structs and not more:
         return function
+    options |= more or {}
 
     @wraps(function)
     def command(**given: Any) -> None:
+        for name in more or ():
+            given.pop(name, None)
         made = {
             name: struct(**{field.name: given.pop(field.name) for field in fields(struct)})
             for name, struct in structs.items()

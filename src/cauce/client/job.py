@@ -132,6 +132,11 @@ class Job:
         found = rejects_frame(pages(self._transport, job_path(self.id, "rejects"), wait_s=0))
         return found.sort("file", "line", "column", nulls_last=True)
 
+    def rejects_head(self, rows: int) -> Page:
+        """Returns the first rejects that are available, unsorted."""
+        path = f"{job_path(self.id, 'rejects')}?limit={rows}"
+        return load_page(self._transport.request("GET", path, headers={"Accept": JSON}).body)
+
     def save_rejects(self, into: BinaryIO) -> None:
         """Writes the rejects as CSV, as in `rejects.csv` of a run."""
         self._transport.download(job_path(self.id, "rejects"), CSV, into)

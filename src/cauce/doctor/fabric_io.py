@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import socket
-import sys
 import time
 from collections import deque
 from contextlib import suppress
@@ -25,6 +24,7 @@ from cauce.errors import CauceError
 from cauce.fabric.contract import Durability, Fabric
 from cauce.fabric.factory import open_fabric
 from cauce.process.starting import fork
+from cauce.process.telemetry.logs import start_logs
 from cauce.worker.process import exit_with_parent
 
 POLL_S = 0.3
@@ -118,8 +118,7 @@ class _FabricIoLoop:
                 return
             except (CauceError, OSError) as problem:
                 code = problem.code if isinstance(problem, CauceError) else "os"
-                sys.stderr.write(f"cannot access the cluster's log on the fabric; retrying: [{code}] {problem}\n")
-                sys.stderr.flush()
+                start_logs("doctor").warning("fabric unavailable, will retry", code=code, cause=str(problem))
                 self._close()
                 if not closed:
                     time.sleep(BACKOFF_S)

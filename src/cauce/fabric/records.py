@@ -54,9 +54,11 @@ class Record:
     body: bytes
     digest: int
 
+    def header(self) -> bytes:
+        return _HEADER.pack(VERSION, self.kind, 0, self.producer, self.seq, self.digest)
+
     def dump(self) -> bytes:
-        header = _HEADER.pack(VERSION, self.kind, 0, self.producer, self.seq, self.digest)
-        return header + self.body
+        return self.header() + self.body
 
 
 def record(kind: Kind, producer: int, seq: int, body: bytes = b"", digest: int | None = None) -> Record:

@@ -4,10 +4,11 @@ PROMETHEUS_MULTIPROC_DIR names."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from cauce.api.jobs import State
@@ -67,6 +68,10 @@ class Metrics:
         self._backlog.set(figures.waiting_bytes)
         self._task_memory.set(figures.task_memory_bytes)
         self._spilled.set(figures.spilled_bytes)
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics of this process alone."""
+        return self._registry.collect()
 
     def text(self) -> bytes:
         registry = self._registry

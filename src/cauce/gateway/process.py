@@ -26,10 +26,10 @@ from cauce.api.names import is_loopback
 from cauce.errors import CauceError, UsageError
 from cauce.gateway.asgi.protocol import BoundedProtocol
 from cauce.gateway.http.app import Gateway
-from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
-from cauce.process.limits import raise_file_limit
+from cauce.process.limits import keep_memory, raise_file_limit
 from cauce.process.oom import GATEWAY, raise_oom_score
+from cauce.process.telemetry.logs import close_logs, start_logs
 from cauce.worker.events import Assignment
 
 GRACE_S = 3
@@ -145,6 +145,7 @@ def run_gateway(
     # Every thread keeps hundreds of files open, and every connection needs a descriptor.
     raise_file_limit()
     raise_oom_score(GATEWAY)
+    keep_memory(settings.room_bytes)
     start_polars_threads()
     log = start_logs("gateway")
     # Startup, stop and errors are logged by us, as structured lines.
@@ -182,6 +183,7 @@ def run_gateway(
 
     _Server(config, stop, started).run([bound])
     log.info("gateway stopped")
+    close_logs()
     return 0
 
 

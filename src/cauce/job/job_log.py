@@ -18,9 +18,12 @@ _READ_BYTES = 1 << 20
 
 
 class MissingDataset(msgspec.Struct, frozen=True):
-    """A worker skipped the job because it lacks this dataset. Every such worker appends the same content."""
+    """A worker skipped the job because it lacks this dataset, or has other versions of Cauce or Polars than the job's
+    `program`. Every such worker appends the same content."""
 
     dataset: str
+    program: str = ""
+    """The versions that the job needs, if that is why."""
 
     def dump(self, producer: int) -> Record:
         return record(Kind.DATASET_MISSING, producer, 0, msgspec.json.encode(self))

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import msgspec
+import polars as pl
 
+from cauce import __version__
 from cauce.datasets.registry import Registry
 from cauce.errors import CorruptRecord, FabricError, PlanMismatch, UsageError
 from cauce.fabric.names import Log
@@ -18,9 +20,13 @@ from cauce.plan.physical import Plan
 from cauce.process.memory_limit import MemoryBudget
 from cauce.sql_frontend.source import SqlSource
 
-VERSION = 2
-KEPT_VERSION = 3
-"""Of a job over a kept dataset: a program that knows only the version before would wait for its upload."""
+VERSION = 4
+"""Workers that read only earlier versions leave the job alone. They would fail it, because their plan differs."""
+OLDEST_VERSION = 2
+PROGRAM = f"Cauce {__version__} with Polars {pl.__version__}"
+"""The versions that a plan depends on."""
+OLDER_PROGRAM = "an older version of Cauce"
+"""Stands for the `PROGRAM` of a manifest that names none."""
 _PLANS_KEPT = 64
 _plans: OrderedDict[bytes, Plan] = OrderedDict()
 
@@ -97,8 +103,17 @@ class Manifest(msgspec.Struct, frozen=True):
     sql: SqlSource | None = None
     """The statements and tables of a job whose queries are SQL. Such a job needs no dataset of a process, unless its
     statements read the tables of a declared one."""
+    large: tuple[str, ...] = ()
+    """Tables that are too large to be broadcast, as far as their sizes were known when the job was created."""
     on: KeptVersion | None = None
     """The version of a kept dataset that the job reads; None if its client sends the data."""
+    program: str = ""
+    """The `PROGRAM` that planned the job. Empty before version 4, and for a job that no other process reads."""
+
+    @property
+    def of_this_program(self) -> bool:
+        """Whether the same versions of Cauce and of Polars planned the job. Others have other plans."""
+        return self.version == VERSION and self.program in ("", PROGRAM)
 
     def dump(self) -> bytes:
         return msgspec.json.encode(self)
@@ -108,6 +123,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
         Raises DatasetMissing if the dataset is not registered, PlanMismatch if the plan differs from the manifest's.
         """
+        if self.program not in ("", PROGRAM):
+            raise PlanMismatch(
+                f"job {self.job} was planned by {self.program}, and this process is {PROGRAM}: run a worker and a "
+                "gateway of that version until the job has ended, or start a new job"
+            )
         key = msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
         if self.sql is None or self.sql.declared:
             datasets.require(self.dataset if self.sql is None else self.sql.declared)
@@ -132,7 +152,7 @@ class Manifest(msgspec.Struct, frozen=True):
                 f"the code of dataset {self.dataset} has changed since job {self.job} was created: run the same "
                 "version of Cauce and of the dataset everywhere, or start a new job"
             )
-        plan = dataset.plan(self.queries, self.parameters, self.partitions, isolate=False)
+        plan = dataset.plan(self.queries, self.parameters, self.partitions, self.large, isolate=False)
         if plan.digest != self.digest:
             raise PlanMismatch(
                 f"job {self.job} was planned as {self.digest[:12]}, this process plans {plan.digest[:12]} for "
@@ -146,7 +166,7 @@ def load_manifest(data: bytes, job: str = "") -> Manifest:
     what = f"the stored manifest of job {job}" if job else "the stored manifest"
     if not data.strip(b"\0 \n"):
         raise CorruptRecord(f"{what} is damaged: it is empty")
-    manifest = decode_json(data, Manifest, KEPT_VERSION, what, oldest=VERSION)
+    manifest = decode_json(data, Manifest, VERSION, what, oldest=OLDEST_VERSION)
     try:
         manifest.outline.check()
     except (UsageError, FabricError) as problem:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.operators.dense_keys import DenseKeys
+from cauce.operators.integer_build import IntegerKeys
 from cauce.operators.late import Late, Rows
 from cauce.scan.csv.lookup import TextSet
 
@@ -29,7 +29,7 @@ class Build:
         self._keyed = frame if nulls_equal else frame.drop_nulls(self.on)
         self.others = self._keyed.drop(self.on)
         only = self._keyed.get_column(self.on[0]) if len(self.on) == 1 and not nulls_equal else None
-        self._dense = None if only is None else DenseKeys.of(only)
+        self._integers = None if only is None else IntegerKeys.of(only)
         self._texts = TextSet(self.keys.to_series()) if only is not None and only.dtype == pl.String else None
 
     @cached_property
@@ -38,17 +38,17 @@ class Build:
 
     @cached_property
     def unique(self) -> bool:
-        return self.keys.height == self._keyed.height if self._dense is None else self._dense.most <= 1
+        return self.keys.height == self._keyed.height if self._integers is None else self._integers.most <= 1
 
     @property
     def _key_count(self) -> int:
         """Keys are numbered from 0 to before this."""
-        return self.keys.height if self._dense is None else self._dense.size
+        return self.keys.height if self._integers is None else self._integers.size
 
     def matching(self, rows: Late) -> Rows:
         """The indexes of the rows that have a match."""
-        if self._dense is not None:
-            counts = self._dense.counts[self._dense.slots(rows.frame(self.on).to_series())]
+        if self._integers is not None:
+            counts = self._integers.counts[self._integers.slots(rows.frame(self.on).to_series())]
             return np.flatnonzero(counts).astype(np.int64)
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
@@ -57,12 +57,12 @@ class Build:
         return _indexes(found)
 
     def beside(self, rows: Late) -> Late | None:
-        """Fast inner join by one unique key, a text or a dense integer: matches are gathered by row number. None if the
+        """Fast inner join by one unique key, a text or an integer: matches are gathered by row number. None if the
         join has another shape."""
         if not self.others.width or not self.unique:
             return None
-        if self._dense is not None:
-            numbers = self._dense.rows(rows.frame(self.on).to_series())
+        if self._integers is not None:
+            numbers = self._integers.rows(rows.frame(self.on).to_series())
         elif self._texts is not None:
             numbers = rows.find(self.on[0], self._texts).astype(np.int64) - 1
         else:
@@ -73,19 +73,19 @@ class Build:
         return rows.take(index, self.others[numbers[index]])
 
     def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
-        """Fast join by one dense integer key. With `keep_all`, rows without a match are kept. None for other keys."""
-        if self._dense is None:
+        """Fast join by one integer key. With `keep_all`, rows without a match are kept. None for other keys."""
+        if self._integers is None:
             return None
-        left, right = self._dense.pairs(rows.frame(self.on).to_series(), keep_all=keep_all)
+        left, right = self._integers.pairs(rows.frame(self.on).to_series(), keep_all=keep_all)
         return rows.take(left, gather(self.others, right))
 
     # Used only if a join may become far larger than its sides.
 
     def groups(self, frame: pl.DataFrame) -> Rows:
         """The key number of each row of a frame; one past the last if the row matches no key."""
-        if self._dense is not None:
-            slots = self._dense.slots(frame.get_column(self.on[0]))
-            return np.where(self._dense.counts[slots] > 0, slots, self._dense.size)
+        if self._integers is not None:
+            slots = self._integers.slots(frame.get_column(self.on[0]))
+            return np.where(self._integers.counts[slots] > 0, slots, self._integers.size)
         numbered = self.keys.with_row_index(_ROW)
         keys = frame.select(self.on)
         found = keys.join(numbered, on=self.on, how="left", nulls_equal=self.nulls_equal, maintain_order="left")
@@ -108,8 +108,8 @@ class Build:
     @cached_property
     def most(self) -> int:
         """The maximum number of rows of a key."""
-        if self._dense is not None:
-            return self._dense.most
+        if self._integers is not None:
+            return self._integers.most
         return 1 if self.unique else int(self._keyed.group_by(self.on).len()["len"].max() or 1)  # type: ignore[arg-type]
 
     @cached_property

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from cauce.operators.exact import divide, fraction_ranks
+from cauce.scan.integers.columns import all_values, column_of, whole_numbers
+from cauce.scan.integers.row_sort import sort_values
 
 POSITION = "#position"
 """The row's position in its table's input: increases over the files in name order and within each file."""
@@ -81,6 +83,8 @@ _MANY_ROWS = 5_000
 def sort_rows(frame: pl.DataFrame, by: Sequence[SortKey]) -> pl.DataFrame:
     if frame.height < 2:
         return frame
+    if frame.height >= _MANY_ROWS and (ordered := _sort_integers(frame, by)) is not None:
+        return ordered
     keyed, columns = with_key_columns(frame, by)
     rest = [_tie_break(name, dtype) for name, dtype in frame.schema.items() if name not in columns]
     ascending = [False] * len(rest)
@@ -90,6 +94,26 @@ def sort_rows(frame: pl.DataFrame, by: Sequence[SortKey]) -> pl.DataFrame:
         [key.descending for key in columns.values()] + ascending,
         [key.nulls_first for key in columns.values()] + ascending,
     ).select(frame.columns)
+
+
+def _sort_integers(frame: pl.DataFrame, by: Sequence[SortKey]) -> pl.DataFrame | None:
+    """Rows of whole numbers without nulls, of which each fits into 64 bits; None for others. All columns are keys, so
+    equal rows need no order."""
+    if not all(isinstance(key.what, str) for key in by):
+        return None
+    values = all_values(frame)
+    whole = [whole_numbers(each) if each.dtype.kind == "f" else each for each in values or ()]
+    values = [each for each in whole if each is not None]
+    if len(values) < frame.width:
+        return None
+    directions = {str(key.what): key.descending for key in reversed(by)}
+    names = list(dict.fromkeys([*(str(key.what) for key in by), *frame.columns]))
+    columns = dict(zip(frame.columns, values, strict=True))
+    ordered = sort_values([columns[name] for name in names], [directions.get(name, False) for name in names])
+    if ordered is None:
+        return None
+    made = dict(zip(names, ordered, strict=True))
+    return pl.DataFrame([column_of(name, made[name], dtype) for name, dtype in frame.schema.items()])
 
 
 def sort_by(

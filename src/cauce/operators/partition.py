@@ -10,34 +10,22 @@ import polars as pl
 import polars_hash  # noqa: F401  (adds the hashing namespaces to Polars expressions)
 
 from cauce.operators.exact import one_zero
+from cauce.scan.integers.columns import FIXED_WIDTH, column_of, has_fixed_width, is_constant, values_of
+from cauce.scan.integers.scatter import Placement, mixed, scatter
 
 HASH_VERSION = 2
 """Part of every plan's digest: processes with different hashes must not share a job."""
 
 Hashes = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int64]
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_FEW_PARTITIONS = 4
+"""Up to this many, texts are filtered for each partition, which is faster than to gather them."""
+
 _NULL = np.uint64(0x1E)
 """The hash of a null among several keys: it must not send the row to the same partition as all others with a null."""
 
-_BLOCK = 1 << 15
-"""Rows that are hashed at once: their hashes stay in the cache."""
-
 _SHORT_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
-
-
-def mixed(numbers: Hashes) -> Hashes:
-    """One step of SplitMix64 from each number."""
-    made = np.empty_like(numbers)
-    for start in range(0, len(numbers), _BLOCK):
-        block = numbers[start : start + _BLOCK] + _STEP
-        for shift, factor in zip(_SHIFTS, _FACTORS, strict=False):
-            block ^= block >> shift
-            block *= factor
-        made[start : start + _BLOCK] = block ^ (block >> _SHIFTS[-1])
-    return made
 
 
 def _as_text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -99,5 +87,32 @@ def split(frame: pl.DataFrame, keys: Sequence[str], partitions: int) -> list[pl.
         return [frame]
     if frame.is_empty():
         return [frame] * partitions
-    numbers = partition_numbers(frame, keys, partitions)
-    return [frame.filter(numbers == number) for number in range(partitions)]
+    if not has_fixed_width(frame) and partitions <= _FEW_PARTITIONS:
+        numbers = partition_numbers(frame, keys, partitions)
+        return [frame.filter(numbers == number) for number in range(partitions)]
+    placement = Placement.of(key_hashes(frame, keys).to_numpy(), partitions)
+    ordered = side_by_side(frame, placement)
+    return [
+        ordered.slice(start, count)
+        for start, count in zip(placement.starts.tolist(), placement.counts.tolist(), strict=True)
+    ]
+
+
+def side_by_side(frame: pl.DataFrame, placement: Placement) -> pl.DataFrame:
+    """The rows of each partition next to each other, in their order."""
+    if np.count_nonzero(placement.counts) <= 1:
+        return frame
+    positions = placement.positions()
+    order: Rows | None = None
+    made = []
+    for column in frame:
+        values = None if column.null_count() or column.dtype not in FIXED_WIDTH else values_of(column)
+        if values is not None:
+            moved = None if is_constant(values) else scatter(values, positions)
+            made.append(column if moved is None else column_of(column.name, moved, column.dtype))
+            continue
+        if order is None:
+            order = np.empty(len(positions), np.int64)
+            order[positions] = np.arange(len(positions))
+        made.append(column.gather(order))
+    return pl.DataFrame(made)

@@ -48,7 +48,10 @@ class Groups:
         """Aggregates over distinct values: first counts each value, then aggregates the counts."""
         valued = nodes.WithColumns(self.child, (pl.col(column).alias(VALUE),))
         source = nodes.Filter(valued, (pl.col(VALUE).is_not_null(),)) if self.nulls else valued
-        counted = nodes.GroupBy(source, (*self.keys, VALUE), {TIMES: Count()}, self.nulls, self.keys)
+        # By value too, so that the values of one key are counted by all workers. The most frequent ones are compared
+        # with all others of their key.
+        by = self.keys if any(each.most_frequent for each in wanted.values()) else (*self.keys, VALUE)
+        counted = nodes.GroupBy(source, (*self.keys, VALUE), {TIMES: Count()}, self.nulls, by)
         top = nodes.TopK(counted, 1, (desc(TIMES),), self.keys, "all", self.nulls)
         sides: list[Node] = []
         for values, most_frequent in ((counted, False), (top, True)):

@@ -16,6 +16,7 @@ from cauce.plan.checks.mistakes import located, place
 from cauce.plan.checks.source_text import without_comments
 from cauce.plan.checks.table_arguments import check_name
 from cauce.plan.checks.type_checks import Misplaced, check_types, fitted_outputs
+from cauce.plan.joins import partition_large_sides
 from cauce.plan.outputs import Output, decimal
 from cauce.plan.physical import Plan
 from cauce.plan.planner import PlannedQuery, make_plan
@@ -155,10 +156,12 @@ class Dataset:
         queries: Collection[str] | None = None,
         parameters: Mapping[str, str] | None = None,
         partitions: int = 2,
+        large: Collection[str] = (),
         *,
         isolate: bool = True,
     ) -> Plan:
-        """The plan of these queries (default: all), with arguments and types checked.
+        """The plan of these queries (default: all), with arguments and types checked. `large` are tables that are not
+        broadcast.
 
         With `isolate`, types are inferred in a forked child process if queries run code of users: see isolation.py.
         """
@@ -173,7 +176,7 @@ class Dataset:
 
         columns = isolated(fitted) if isolate and self.runs_user_code else fitted()
         planned = [
-            PlannedQuery(query.name, relation, outputs, self._prefix(query))
+            PlannedQuery(query.name, _partitioned(relation, large), outputs, self._prefix(query))
             for query, relation, outputs in zip(chosen, relations, columns, strict=True)
         ]
         return make_plan(self.name, planned, partitions, salt=f"{self.version} {sorted(values.items())}")
@@ -209,6 +212,10 @@ class Dataset:
             raise PlanError(f"{problem.place}: {self.name}.{query.name}: {problem}") from None
         except PlanError as problem:
             raise PlanError(f"{self._prefix(query)}{problem}") from None
+
+
+def _partitioned(relation: Relation, large: Collection[str]) -> Relation:
+    return Relation(partition_large_sides(relation.node, large)) if large else relation
 
 
 def _check_outputs(query: str, columns: Mapping[str, object]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Literal, assert_never
 
 import polars as pl
@@ -77,3 +78,25 @@ def _columns(left: Node, right: Node, on: tuple[str, ...]) -> tuple[str, ...]:
 
 def _select(node: Node, columns: tuple[str, ...]) -> Node:
     return nodes.Select(node, tuple(pl.col(name) for name in columns))
+
+
+def large_tables(sizes: Mapping[str, int], broadcast_bytes: int) -> tuple[str, ...]:
+    """The tables that may be too large to be broadcast: a file may need half of the memory that its rows do."""
+    return tuple(sorted(name for name, size in sizes.items() if broadcast_bytes and size * 2 > broadcast_bytes))
+
+
+def partition_large_sides(node: Node, tables: Collection[str]) -> Node:
+    """The same steps, but broadcast joins with all rows of one of these tables are partitioned by key. A side that is
+    filtered or grouped stays as it was declared, since its size is unknown."""
+    values = {field.name: getattr(node, field.name) for field in fields(node)}
+    inputs = {name: partition_large_sides(value, tables) for name, value in values.items() if isinstance(value, Node)}
+    if any(made is not values[name] for name, made in inputs.items()):
+        node = replace(node, **inputs)
+    is_broadcast = type(node) is nodes.Join and node.strategy == "broadcast"
+    return replace(node, strategy="partition") if is_broadcast and _has_all_rows(node.right, tables) else node
+
+
+def _has_all_rows(node: Node, tables: Collection[str]) -> bool:
+    if isinstance(node, nodes.Scan):
+        return node.table.name in tables
+    return isinstance(node, nodes.Select | nodes.WithColumns) and _has_all_rows(node.child, tables)

@@ -48,7 +48,8 @@ def answer(request: Request, watch_for: WatchFor) -> Answers:
     data = folder_of(request.data)
     dataset = dataset_of(request.dataset)
     started = time.monotonic()
-    prepared = prepare(dataset, data, queries, parameters, execution.partitions)
+    broadcast_bytes = execution.memory.broadcast_bytes
+    prepared = prepare(dataset, data, queries, parameters, execution.partitions, broadcast_bytes)
     with watch_for(prepared.bytes) as watch:
         if _needs_this_process(dataset, prepared):
             answers = run_in_this_process(prepared, watch, _memory(request, 1))
@@ -130,7 +131,8 @@ def _needs_this_process(dataset: Dataset, prepared: Prepared) -> bool:
     plan = prepared.plan
     if sum(prepared.bytes.values()) < LITTLE_BYTES:
         return False
-    if other_processes_can_load(dataset, plan.digest, tuple(plan.results), prepared.parameters, plan.partitions):
+    arguments = tuple(plan.results), prepared.parameters, plan.partitions, prepared.large
+    if other_processes_can_load(dataset, plan.digest, *arguments):
         return False
     warnings.warn(
         f"dataset {dataset.name} is declared where worker processes cannot load it, so this process does all the work; "

@@ -5,8 +5,6 @@ and its workers exit with it.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -24,7 +22,7 @@ from cauce.errors import FabricError
 from cauce.fabric.address import shown
 from cauce.fabric.contract import Durability
 from cauce.fabric.factory import open_fabric
-from cauce.process.limits import raise_file_limit
+from cauce.process.limits import keep_memory, raise_file_limit
 from cauce.process.private_files import UMASK
 from cauce.process.starting import fork
 from cauce.scan.native.loading import prepare
@@ -34,8 +32,6 @@ from cauce.worker.tasks.limits import Limits
 
 RESTART_PAUSES_S = (0.0, 0.0, 0.1, 0.3, 1.0)
 """Backoff before the first, second, … restart of a worker that exited soon after its start."""
-
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 
 STEADY_S = 5.0
 """A worker that has run this long resets its backoff."""
@@ -122,16 +118,6 @@ class PreforkServer:
             child.quick_exits = 0 if now - child.started > STEADY_S else child.quick_exits + 1
             child.due = now + RESTART_PAUSES_S[min(child.quick_exits, len(RESTART_PAUSES_S) - 1)]
             child.pid = 0
-
-
-def keep_memory(budget_bytes: int = 0) -> None:
-    """Makes glibc keep freed memory for the next part: allocating it again costs a tenth of the run time. With little
-    memory (0: no limit) it keeps only a part of it."""
-    most = min(max(budget_bytes // 2, 1 << 20), 1 << 30) if budget_bytes else 1 << 30
-    with contextlib.suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-        for setting, value in ((_M_MMAP_THRESHOLD, most), (_M_TRIM_THRESHOLD, most), (_M_TOP_PAD, min(most, 1 << 26))):
-            mallopt(setting, value)
 
 
 def _send(event: Event) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cauce.errors import CorruptRecord, JobFailed, WrongSplit
 from cauce.fabric.factory import open_fabric
-from cauce.job.manifest import Manifest, MemoryShares
+from cauce.job.manifest import PROGRAM, Manifest, MemoryShares
 from cauce.job.topology import Topology
 from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers
@@ -86,6 +86,8 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         settings.workers,
         memory=MemoryShares.of(settings.memory),
         sql=prepared.sql,
+        program=PROGRAM,
+        large=prepared.large,
     )
     for other in fabric.jobs():
         if other != job:

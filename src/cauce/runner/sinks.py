@@ -6,7 +6,7 @@ import errno
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -17,6 +17,7 @@ from cauce.datasets import name_of
 from cauce.errors import CauceError, FabricFull, JobFailed
 from cauce.job.result_formats import AnswerFile, csv_text, open_answer
 from cauce.plan import Dataset
+from cauce.plan.joins import large_tables
 from cauce.plan.outputs import narrow_integers
 from cauce.plan.physical import Plan
 from cauce.runner.answers import Answers
@@ -58,6 +59,8 @@ class Prepared:
     parameters: Mapping[str, str]
     plan: Plan
     files: Mapping[str, list[TableFile]]
+    large: tuple[str, ...] = ()
+    """Tables that are not broadcast."""
     sql: SqlSource | None = None
     """Set if the queries are statements of the user, from which workers build the plan."""
 
@@ -73,7 +76,9 @@ def prepare(
     queries: Collection[str] | None = None,
     parameters: Mapping[str, str] | None = None,
     partitions: int = 2,
+    broadcast_bytes: int = 0,
 ) -> Prepared:
+    """`broadcast_bytes` is the memory that a worker has for broadcast sides; 0: no limit."""
     plan = dataset.plan(queries, parameters, partitions)
     check_folder(data, f"the files of {dataset.name}")
     files: dict[str, list[TableFile]] = {}
@@ -81,7 +86,11 @@ def prepare(
         files[spec.name] = dataset.find_files(data, spec)
         for file in files[spec.name]:
             check_columns(file, spec, plan.used_columns(spec.name))
-    return Prepared(name_of(dataset), dataset.parameter_values(parameters), plan, files)
+    prepared = Prepared(name_of(dataset), dataset.parameter_values(parameters), plan, files)
+    large = large_tables(prepared.bytes, broadcast_bytes)
+    if not large:
+        return prepared
+    return replace(prepared, plan=dataset.plan(queries, parameters, partitions, large), large=large)
 
 
 class Rejects:

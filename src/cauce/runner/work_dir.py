@@ -19,6 +19,31 @@ CONTENT = (_REMOVED_JOBS, _JOBS, "trash", FILE)
 _ADVICE = "choose another directory with --out or --work"
 
 
+TINY_BYTES = 4 << 20
+"""Below this, a run needs no workers: to start them takes longer than to read the files again after a crash."""
+_LISTED = 1_000
+"""A directory with more entries is not searched for large files."""
+
+
+def work_folder_exists(within: Path) -> bool:
+    return os.path.lexists(within / NAME)
+
+
+def is_tiny(data: Path) -> bool:
+    """Whether all files in a directory together have fewer bytes than TINY_BYTES."""
+    found, size = 0, 0
+    for folder, folders, names in os.walk(data):
+        found += len(folders) + len(names)
+        if found > _LISTED:
+            return False
+        for name in names:
+            with suppress(OSError):
+                size += os.stat(os.path.join(folder, name)).st_size
+        if size >= TINY_BYTES:
+            return False
+    return True
+
+
 class WorkFolder:
     """A directory of our own inside a user's directory, locked by one run at a time and removed after success. Never
     touches other files in it or beside it, and refuses a symbolic link or a directory that is not ours."""

@@ -2,10 +2,22 @@
 
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup
+from cauce.scan.integers import groups, key_table, scatter
 from cauce.scan.native.kernel import declared
 from cauce.scan.sentiment import compound, emoji
 
-__all__ = ["compile_kernels", "compound", "decode", "emoji", "gather", "located", "lookup"]
+__all__ = [
+    "compile_kernels",
+    "compound",
+    "decode",
+    "emoji",
+    "gather",
+    "groups",
+    "key_table",
+    "located",
+    "lookup",
+    "scatter",
+]
 
 
 def compile_kernels() -> None:

@@ -17,7 +17,7 @@ def log_wrong_settings(role: str) -> None:
     """Logs wrong settings. Called by a service process before it opens its fabric."""
 
     def report(wrong: Sequence[Finding]) -> None:
-        from cauce.gateway.logs import start_logs
+        from cauce.process.telemetry.logs import start_logs
 
         settings = [{"setting": each.setting, "wanted": each.wanted, "found": each.found, "write": each.write}
                     for each in wrong]  # fmt: skip

@@ -20,6 +20,7 @@ from cauce.fabric.contract import Durability
 from cauce.process.limits import one_thread_each
 from cauce.process.memory_limit import MemoryBudget
 from cauce.process.private_files import UMASK, claim, remove_claimed
+from cauce.process.telemetry.logs import LogSettings, start_logs, use_logs
 from cauce.worker.events import EXIT_OLD, SERVICE_ATTEMPTS
 
 if TYPE_CHECKING:
@@ -59,10 +60,16 @@ class ServiceConfig(msgspec.Struct, frozen=True):
     """Set if workers and gateways run in containers."""
     key_file: str = ""
     """The file with the cluster's key, if it is not in the service directory."""
+    log_format: str = "auto"
+    log_level: str = "info"
 
     @property
     def durability(self) -> Durability:
         return "power" if self.power_safe else "process"
+
+    @property
+    def logs(self) -> LogSettings:
+        return LogSettings(self.log_format, self.log_level)
 
     def address(self, folder: Path) -> str:
         """The address of the fabric. Default: files in the service directory."""
@@ -142,8 +149,7 @@ def worker_main(home: ServiceDir, entry: ProcessEntry) -> int:
     from cauce.doctor.heartbeat.sender import HeartbeatSender
     from cauce.doctor.supervision.events import generation_name, recorded_cause
     from cauce.fabric.factory import open_fabric
-    from cauce.process.limits import raise_file_limit
-    from cauce.runner.prefork import keep_memory
+    from cauce.process.limits import keep_memory, raise_file_limit
     from cauce.service.broker_notices import log_wrong_settings
     from cauce.worker.crash_causes import HostWitness
     from cauce.worker.process import work
@@ -151,9 +157,10 @@ def worker_main(home: ServiceDir, entry: ProcessEntry) -> int:
 
     # Before the fabric is opened: the limit decides how many files it keeps open.
     raise_file_limit()
-    log_wrong_settings("worker")
     cluster = home.cluster()
     given = service_config(cluster)
+    use_logs(given.logs)
+    log_wrong_settings("worker")
     keep_memory(given.budget.collected_bytes)
     limits = Limits(
         lethal_attempts=given.attempts, run_id=given.run_id or None, collected_bytes=given.budget.collected_bytes
@@ -175,8 +182,9 @@ def gateway_main(home: ServiceDir, entry: ProcessEntry) -> int:
     from cauce.gateway.process import run_gateway
     from cauce.service.broker_notices import log_wrong_settings
 
-    log_wrong_settings("gateway")
     given = service_config(home.cluster())
+    use_logs(given.logs)
+    log_wrong_settings("gateway")
     if not given.port:
         raise UsageError(f"{entry.name} has no port; start the doctor of its host with --port")
     place = replace(given.place(), shared=True)
@@ -194,11 +202,11 @@ def doctor_main(
     """`without_leader`: started by a process that reached no doctor, not by a leader."""
     from cauce.doctor.bind import bind_doctor
     from cauce.doctor.process import Doctor
-    from cauce.gateway.logs import start_logs
     from cauce.gateway.metrics import forget_process
     from cauce.service.broker_notices import log_wrong_settings
 
     cluster = home.cluster()
+    use_logs(service_config(cluster).logs)
     log = start_logs("doctor")
     log_wrong_settings("doctor")
     bound = bound or bind_doctor(home, cluster, entry.name, listen, None if without_leader else entry.generation)

@@ -39,6 +39,8 @@ class LogTail:
 
     folder: Path
     shown: bool = True
+    reformat: bool = True
+    """Whether JSON lines are shown as text on a terminal."""
     _read: dict[str, int] = field(default_factory=dict)
 
     def skip(self) -> None:
@@ -64,7 +66,7 @@ class LogTail:
             whole = file.read(size - start).rpartition(b"\n")
         self._read[path.name] = start + len(whole[0]) + len(whole[1])
         for line in whole[0].decode(errors="replace").split("\n") if whole[1] else []:
-            sys.stderr.write((_readable(line) if sys.stderr.isatty() else line) + "\n")
+            sys.stderr.write((_readable(line) if self.reformat and sys.stderr.isatty() else line) + "\n")
 
 
 def _readable(line: str) -> str:

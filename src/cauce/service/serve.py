@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cauce.doctor.launch.service_dir import ServiceDir
-from cauce.gateway.logs import start_logs
+from cauce.process.telemetry.logs import start_logs, use_logs
 from cauce.service.broker_notices import log_wrong_settings
 from cauce.service.entrypoints import ServiceConfig, claim_metrics, load_all, make_metrics, remove_metrics
 from cauce.service.foreground import Foreground, LogTail
@@ -37,12 +37,13 @@ class Serving:
         place = replace(place, port=port, shared=True)
         bound = place.bind()
         load_all()
+        use_logs(given.logs)
         log_wrong_settings("serve")
         cluster = configure(self._home, msgspec.structs.replace(given, port=port), self._wanted)
         # After all checks: a service that already runs here uses this directory.
         make_metrics(self._home.folder)
         # A detached service logs only to its files.
-        tail = LogTail(self._home.logs, shown=not detach)
+        tail = LogTail(self._home.logs, shown=not detach, reformat=given.log_format == "auto")
         tail.skip()
         # Before this process starts a thread or opens a log: doctors are forks of it.
         cluster = start_doctors(self._home, cluster, sorted(cluster.doctors))

@@ -27,6 +27,7 @@ from cauce.doctor.model.timing import timing_of
 from cauce.errors import UsageError
 from cauce.process.limits import one_thread_each
 from cauce.process.table import own_pid, start_of
+from cauce.process.telemetry.logs import use_logs
 from cauce.service.broker_notices import log_wrong_settings
 from cauce.service.entrypoints import (
     ServiceConfig,
@@ -112,6 +113,7 @@ def gateway_alone(identity: ProcessIdentity, given: ServiceConfig, ready: Callab
     private_umask()
     from cauce.gateway.process import run_gateway
 
+    use_logs(given.logs)
     log_wrong_settings("gateway")
     _make_home(identity.folder)
     made = checked(identity.with_key_file(given), identity.folder.resolve())
@@ -127,8 +129,8 @@ def worker_alone(identity: ProcessIdentity, given: ServiceConfig) -> int:
     private_umask()
     from cauce.datasets.registry import Registry
     from cauce.fabric.factory import open_fabric
-    from cauce.process.limits import raise_file_limit
-    from cauce.runner.prefork import keep_memory, make_ready
+    from cauce.process.limits import keep_memory, raise_file_limit
+    from cauce.runner.prefork import make_ready
     from cauce.worker.process import work
     from cauce.worker.tasks.limits import Limits
 
@@ -138,6 +140,7 @@ def worker_alone(identity: ProcessIdentity, given: ServiceConfig) -> int:
     raise_file_limit()
     make_ready()
     keep_memory(given.budget.collected_bytes)
+    use_logs(given.logs)
     log_wrong_settings("worker")
     fabric = open_fabric(given.address(identity.folder), given.durability)
     name = identity.name or name_of("worker", 1, identity.host)

@@ -49,6 +49,14 @@ class ServiceSize:
             raise UsageError(f"unknown --watch {self.watch}; expected {STAR} or {RING}")
         timing_of(self.timing)
 
+    def over(self, others: ServiceSize) -> ServiceSize:
+        """These settings, and where they have none, the `others`."""
+        for name in ("workers", "gateways", "doctors", "watch"):
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(others, name))
+        self.timing = [*others.timing, *self.timing]
+        return self
+
     def counts(self) -> dict[Role, int | None]:
         return {"worker": self.workers, "gateway": self.gateways, "doctor": self.doctors}
 

@@ -11,7 +11,7 @@ from cauce.process.masking import masked_address, masked_text
 
 PROGRAM = "CAUCE_PROGRAM"
 """Set by the script `./cauce` to the path with which it was called."""
-_SECRETS = {"--token": lambda _: "TOKEN", "--fabric": masked_address}
+_SECRETS = {"--token": lambda _: "TOKEN", "--access-token": lambda _: "TOKEN", "--fabric": masked_address}
 """Options whose values are secrets, and functions that mask the values."""
 
 

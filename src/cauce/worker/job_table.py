@@ -19,11 +19,12 @@ from cauce.errors import (
     JobFailed,
     JobGone,
     OtherVersion,
+    PlanMismatch,
 )
 from cauce.fabric.contract import Fabric
 from cauce.fabric.records import CLIENT
 from cauce.job.job_log import JobLog, MissingDataset, Witness
-from cauce.job.manifest import Manifest, load_manifest
+from cauce.job.manifest import OLDER_PROGRAM, Manifest, load_manifest
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG, TaskSpec, Topology
 from cauce.plan.physical import Plan
@@ -38,6 +39,8 @@ _NO_TASK = CLIENT - 1
 """Producer number of an outcome that was not recorded by a task."""
 _NO_DATASET = CLIENT - 2
 """Producer number of the record that a worker does not have a job's dataset."""
+_OTHER_PROGRAM = CLIENT - 3
+"""Producer number of the record that a worker has other versions of Cauce or Polars than the job."""
 
 OF_ONE_JOB = (Exception, pl.exceptions.PanicException, SystemExit)
 """Exceptions that functions of a query, libraries or damaged files may raise in the work on one job. A function that
@@ -84,7 +87,7 @@ class JobTable:
         self._suspended = suspended
         self.jobs: dict[str, OpenJob] = {}
         self._over: set[str] = set()
-        """Jobs that are never opened: ended already, or with a manifest that cannot be read or planned."""
+        """Jobs that are never opened: ended already, or with a manifest that this process cannot read or plan."""
         self._without_dataset: dict[str, tuple[Stamp, ...]] = {}
         """Jobs whose dataset this process lacks, with the state of the dataset files at that time."""
         self._aside: dict[str, SetAside] = {}
@@ -160,6 +163,9 @@ class JobTable:
             self._fabric.append(name, JOB_LOG, [MissingDataset(lacking).dump(_NO_DATASET)])
             self._without_dataset[name] = self._host.datasets.state
             return
+        except PlanMismatch as problem:
+            self._decline(manifest, problem)
+            return
         except OF_ONE_JOB as problem:
             if is_transient(problem):
                 raise
@@ -168,6 +174,16 @@ class JobTable:
             self._over.add(name)
             return
         self.jobs[name] = OpenJob(manifest, self._make_context(manifest, topology, log))
+
+    def _decline(self, manifest: Manifest, problem: PlanMismatch) -> None:
+        """Leaves a job of other versions to workers that have them; gateways fail it if there are none. With the same
+        versions no worker has its plan: the code of the dataset has changed."""
+        self._over.add(manifest.job)
+        if manifest.of_this_program:
+            self._end(manifest.job, _NO_TASK, problem)
+            return
+        needed = MissingDataset(manifest.dataset, manifest.program or OLDER_PROGRAM)
+        self._fabric.append(manifest.job, JOB_LOG, [needed.dump(_OTHER_PROGRAM)])
 
     @contextmanager
     def confined(self, name: str) -> Iterator[None]:

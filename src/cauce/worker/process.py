@@ -9,11 +9,9 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import FrameType
 from typing import Protocol
 
-import msgspec
 from setproctitle import setproctitle
 
 from cauce.datasets.registry import Registry
@@ -25,7 +23,8 @@ from cauce.process.lease_count import LeaseCountFile
 from cauce.process.limits import raise_file_limit
 from cauce.process.oom import WORKER, raise_oom_score
 from cauce.process.progress import listen
-from cauce.process.traces import open_traces
+from cauce.process.telemetry.logs import close_logs, start_logs
+from cauce.process.telemetry.traces import open_traces
 from cauce.worker.crash_causes import HostWitness
 from cauce.worker.events import EXIT_FAILED, EXIT_FULL, GRACE_S, Assignment
 from cauce.worker.job_table import Host
@@ -37,6 +36,9 @@ from cauce.worker.tasks.limits import Limits
 
 SHORTEST_PAUSE_S, SHORT_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.01, 0.05
 """How long an idle worker sleeps: at first, after a tenth of a second, and after some seconds without work."""
+IDLE_SHARE, MOST_PAUSE_S = 0.02, 0.25
+"""A worker that holds many waiting tasks needs milliseconds to poll all of them. After some seconds without work it
+sleeps longer, so that polling takes this share of a processor, but never longer than that."""
 
 STATS_VARIABLE = "CAUCE_STATS"
 """Set to `off`, workers append no task statistics: to measure their cost."""
@@ -106,7 +108,8 @@ def work(
     traces = open_traces("worker")
     with_stats = traces is not None or os.environ.get(STATS_VARIABLE) != "off"
     stats = Stats(fabric, traces=traces) if with_stats else None
-    log_set_aside = _SetAsideLog(name, as_json=heartbeat_sender is not None)
+    in_service = heartbeat_sender is not None or interruptible
+    log_set_aside = _SetAsideLog(name, structured=in_service)
 
     def spill(job: str, spec: TaskSpec) -> FileSpill:
         return FileSpill(spill_folder(fabric.scratch(job), job), spec.name)
@@ -115,30 +118,54 @@ def work(
     worker = Worker(fabric, limits, None, stats, host)
     heartbeat = _Heartbeat(worker, heartbeat_sender)
     listen(heartbeat.tick)
-    pause_s = SHORTEST_PAUSE_S
+    idle = _IdlePause()
     try:
         while not stop.asked:
             heartbeat.beat_if_due()
             shown.update(worker)
             more = worker.step()
             if worker.moved:
-                pause_s = SHORTEST_PAUSE_S
-            if more:
-                continue
-            time.sleep(pause_s)
-            pause_s = min(pause_s * (1.3 if pause_s < SHORT_PAUSE_S else 1.01), LONGEST_PAUSE_S)
+                idle.reset()
+            if not more:
+                idle.sleep()
         worker.release_all_leases()
     except FabricFull as problem:
         # The parent of the workers of a run reports it once for all of them.
-        return EXIT_FULL if heartbeat_sender is None else _report(name, problem, EXIT_FULL)
+        return EXIT_FULL if heartbeat_sender is None else _report(name, problem, EXIT_FULL, structured=in_service)
     except CauceError as problem:
-        return _report(name, problem, EXIT_FAILED)
+        return _report(name, problem, EXIT_FAILED, structured=in_service)
     finally:
         listen(None)
     fabric.close()
     if traces is not None:
         traces.close()
+    close_logs()
     return 0
+
+
+class _IdlePause:
+    """The pause after a round without work. It grows while there is none."""
+
+    def __init__(self) -> None:
+        self._pause_s = SHORTEST_PAUSE_S
+        self._woken_at = time.process_time()
+
+    def reset(self) -> None:
+        self._pause_s = SHORTEST_PAUSE_S
+
+    def sleep(self) -> None:
+        polled_s = time.process_time() - self._woken_at
+        time.sleep(idle_pause_s(self._pause_s, polled_s))
+        growth = 1.3 if self._pause_s < SHORT_PAUSE_S else 1.01
+        self._pause_s = min(self._pause_s * growth, LONGEST_PAUSE_S)
+        self._woken_at = time.process_time()
+
+
+def idle_pause_s(pause_s: float, polled_s: float) -> float:
+    """The pause after a round that took `polled_s` of processor time."""
+    if pause_s < LONGEST_PAUSE_S:
+        return pause_s
+    return min(max(pause_s, polled_s / IDLE_SHARE), MOST_PAUSE_S)
 
 
 class _Heartbeat:
@@ -160,34 +187,28 @@ class _Heartbeat:
 
 
 class _SetAsideLog:
-    """Logs that a job is set aside: as a JSON line in a service, as a sentence in a run."""
+    """Logs that a job is set aside: structured in a service, as a sentence in a run."""
 
-    def __init__(self, name: str, *, as_json: bool) -> None:
+    def __init__(self, name: str, *, structured: bool) -> None:
         self._name = name
-        self._as_json = as_json
+        self._structured = structured
 
     def __call__(self, aside: SetAside) -> None:
-        line = self._json(aside) if self._as_json else f"cauce worker {self._name}: [{aside.code}] {aside}"
+        if self._structured:
+            start_logs("worker").warning(
+                "job set aside",
+                worker=self._name,
+                job=aside.job,
+                code=aside.code,
+                problem=" ".join(str(aside.problem).split()),
+                tries=aside.tries,
+                retry_s=aside.pause_s,
+            )
+            return
         # A full disk must not end the worker because of a log line.
         with suppress(OSError):
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"cauce worker {self._name}: [{aside.code}] {aside}\n")
             sys.stderr.flush()
-
-    def _json(self, aside: SetAside) -> str:
-        fields = {
-            "role": "worker",
-            "process": os.getpid(),
-            "worker": self._name,
-            "event": "job set aside",
-            "job": aside.job,
-            "code": aside.code,
-            "problem": " ".join(str(aside.problem).split()),
-            "tries": aside.tries,
-            "retry_s": aside.pause_s,
-            "level": "warning",
-            "time": datetime.now(UTC).isoformat(),
-        }
-        return msgspec.json.encode(fields).decode()
 
 
 class _ShownLeases:
@@ -213,7 +234,11 @@ class _ShownLeases:
             setproctitle(f"{self._name} holds {held}" if held else self._name)
 
 
-def _report(name: str, problem: CauceError, code: int) -> int:
+def _report(name: str, problem: CauceError, code: int, *, structured: bool) -> int:
+    if structured:
+        start_logs("worker").error("worker failed", worker=name, code=problem.code, cause=str(problem))
+        close_logs()
+        return code
     sys.stderr.write(f"cauce worker {name}: [{problem.code}] {problem}\n")
     sys.stderr.flush()
     return code

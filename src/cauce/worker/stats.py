@@ -19,7 +19,7 @@ from cauce.fabric.contract import Fabric
 from cauce.fabric.names import Log
 from cauce.fabric.records import Kind, record
 from cauce.job.topology import CONTROL
-from cauce.process.traces import PartName, Traces
+from cauce.process.telemetry.traces import PartName, Traces
 from cauce.worker.counters import Flow, Work
 from cauce.worker.tasks.source_task import SourceTask
 from cauce.worker.tasks.task import Step, Task

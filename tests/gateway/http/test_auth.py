@@ -19,9 +19,9 @@ from cauce.gateway.asgi.protocol import BoundedProtocol
 from cauce.gateway.http.app import Gateway
 from cauce.gateway.http.auth import Access
 from cauce.gateway.jobs.job_service import Jobs
-from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.tokens import Tokens, create_token, remove_token
+from cauce.process.telemetry.logs import start_logs
 from cauce.worker.loop import Worker
 from tests.gateway.asking import Client, ask, scope_of
 from tests.gateway.serving import JOB, Sent, run_to_end, send

@@ -13,11 +13,11 @@ from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.records import record
 from cauce.gateway import service
 from cauce.gateway.http.app import Gateway
-from cauce.gateway.logs import start_logs
 from cauce.gateway.settings import GatewaySettings
 from cauce.job.log_reader import LogReader
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG
+from cauce.process.telemetry.logs import start_logs
 from tests.gateway.asking import Client, scope_of
 from tests.gateway.serving import JOB, OWNER, Sent, World, files_world, send
 

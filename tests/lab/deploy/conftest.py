@@ -27,7 +27,7 @@ def written_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Platform, 
     return folders
 
 
-@pytest.fixture(params=PLATFORMS)
+@pytest.fixture(params=("compose", "kubernetes"))
 def written(request: pytest.FixtureRequest, written_folders: dict[Platform, Path]) -> Written:
     return Written(request.param, written_folders[request.param])
 
@@ -40,6 +40,11 @@ def compose(written_folders: dict[Platform, Path]) -> Written:
 @pytest.fixture
 def kubernetes(written_folders: dict[Platform, Path]) -> Written:
     return Written("kubernetes", written_folders["kubernetes"])
+
+
+@pytest.fixture
+def helm(written_folders: dict[Platform, Path]) -> Path:
+    return written_folders["helm"]
 
 
 @pytest.fixture(scope="session")

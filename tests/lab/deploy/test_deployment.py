@@ -22,6 +22,7 @@ SECRET_FILES += ("ca.crt", "ca.key", "tls.crt", "tls.key")
 PRIVATE = {
     "compose": {".env", "tls/ca.key"},
     "kubernetes": {f"secrets/{name}" for name in SECRET_FILES},
+    "helm": {f"secrets/{name}" for name in SECRET_FILES},
 }
 CERTIFICATES = {"tls/ca.crt", "tls/tls.crt"}
 """Of Compose: they differ as the keys do, and anybody may read them."""

@@ -14,8 +14,9 @@ OWNER = (0, 0)
 
 
 class Disk:
-    def __init__(self) -> None:
-        self.tree = VolatileTree()
+    def __init__(self, writeback_s: float | None = None) -> None:
+        self.now = 0.0
+        self.tree = VolatileTree(writeback_s, lambda: self.now)
         self.root = self.tree.root
 
     def file(self, name: bytes, content: bytes = b"", parent: Directory | None = None) -> File:
@@ -149,3 +150,13 @@ def test_blocks_survive_in_any_order_and_never_synced_ones_are_lost() -> None:
         assert content[:BLOCK_BYTES] == b"s" * BLOCK_BYTES
         blocks.add(bytes(content[at] for at in range(BLOCK_BYTES, len(content), BLOCK_BYTES)))
     assert blocks == {b"", b"ab", b"\0b", b"a\0", b"\0\0"}
+
+
+def test_a_lenient_disk_keeps_names_and_old_content() -> None:
+    disk = Disk(writeback_s=30.0)
+    old = disk.file(b"old", b"first")
+    disk.now = 20.0
+    disk.tree.write(old, 5, b" and new")
+    disk.file(b"young", b"lost")
+    disk.now = 31.0
+    assert disk.cut() == {b"old": b"first", b"young": b""}

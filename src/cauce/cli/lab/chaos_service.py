@@ -70,7 +70,8 @@ def _conclude(tally: Tally) -> None:
     roles = ", ".join(f"{number} of {role}s" for role, number in tally.hit.most_common())
     console().print(f"{tally.faults.total()} faults ({kinds}) hit {tally.hit.total()} processes ({roles})")
     retries = f", {tally.returns} retries of clients" if tally.returns else ""
-    console().print(f"{tally.jobs} jobs, {tally.answers} answers{retries}", soft_wrap=True)
+    gap = f"; the longest time without an answer was {tally.longest_gap_s:.0f} s" if tally.jobs else ""
+    console().print(f"{tally.jobs} jobs, {tally.answers} answers{retries}{gap}", soft_wrap=True)
     if not tally.faults or not tally.jobs:
         raise JobFailed("no fault was injected, or no job ended; increase --minutes")
     if tally.problems:

@@ -1,4 +1,4 @@
-"""`cauce deploy`: writes the files with which Docker Compose or Kubernetes run a service and its RabbitMQ cluster."""
+"""`cauce deploy`: writes the files with which Docker Compose, Kubernetes or Helm run a service and its RabbitMQ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeployOptions:
         int, typer.Option(help="doctor processes; with three or more, any of them may fail", min=1, max=9, metavar="N")
     ] = 3
     out: Annotated[
-        Path | None, typer.Option(help="directory to write", metavar="DIR", show_default="compose or kubernetes")
+        Path | None, typer.Option(help="directory to write", metavar="DIR", show_default="compose, kubernetes or helm")
     ] = None
     image: Annotated[str, typer.Option(help="name of the Cauce image to build", metavar="NAME")] = "cauce:latest"
     broker_image: Annotated[str, typer.Option(help="image of RabbitMQ", metavar="NAME")] = "rabbitmq:4.3"
@@ -58,6 +58,12 @@ def kubernetes(
 ) -> None:
     """Write files for Kubernetes: a directory for kubectl apply --kustomize."""
     _deploy("kubernetes", options, operator=operator)
+
+
+@app.command("helm")
+def helm(options: DeployOptions) -> None:
+    """Write a Helm chart for Kubernetes, with its secrets beside it."""
+    _deploy("helm", options)
 
 
 def _deploy(platform: Platform, options: DeployOptions, port: int = 8080, *, operator: bool = False) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from cauce.doctor.heartbeat.schedule import HeartbeatReport, HeartbeatSchedule
 from cauce.doctor.launch.service_dir import ProcessEntry, ServiceDir
@@ -18,8 +18,13 @@ from cauce.doctor.launch.spawn import reap_spawned, spawn
 from cauce.doctor.messaging.udp import UdpEndpoint, client_socket
 from cauce.doctor.model.actions import Action, Exit, MonitorExit, Send, StartDoctor
 from cauce.doctor.model.messages import Generation, ProcessIdentity
+from cauce.doctor.model.names import role_of
 from cauce.process.table import is_readable, open_pidfd, own_rss
+from cauce.process.telemetry.logs import start_logs
 from cauce.worker.events import EXIT_OLD, NO_WORK, Assignment
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 PAUSE_S = 3.0
 """After a gap this long the process may have been stopped: it waits for a reply before it continues."""
@@ -96,17 +101,17 @@ class HeartbeatSender:
                 case MonitorExit():
                     self._monitor(action)
                 case StartDoctor(doctor):
-                    self._log(f"no doctor responds; starting {doctor}")
+                    self._log().warning("no doctor responds, starting one", doctor=doctor)
                     self._spawn(doctor)
                 case Exit(_, why):
-                    self._log(why)
+                    self._log().info("process exits", why=why)
                     os._exit(EXIT_OLD)
 
     def _spawn(self, doctor: str) -> None:
         try:
             spawn(self._service_dir, doctor)
         except OSError as problem:
-            self._log(f"cannot start {doctor}: {problem.strerror}; will retry")
+            self._log().warning("cannot start a doctor, will retry", doctor=doctor, cause=problem.strerror)
 
     def _address(self, name: str) -> str:
         watch = self._schedule.watch
@@ -122,9 +127,9 @@ class HeartbeatSender:
         if fd is None:
             self._execute(self._schedule.exited(request.name, request.generation))
 
-    def _log(self, line: str) -> None:
-        sys.stderr.write(f"cauce {self._schedule.who.name}: {line}\n")
-        sys.stderr.flush()
+    def _log(self) -> FilteringBoundLogger:
+        name = self._schedule.who.name
+        return start_logs(role_of(name)).bind(name=name)
 
 
 def _bounded(work: Assignment) -> Assignment:

@@ -69,10 +69,20 @@ def fork(
 def spawn(service_dir: ServiceDir, name: str, generation: Generation | None = None, restarts: int = 0) -> Started:
     """Starts a new program: for callers with threads and for callers that are not doctors."""
     given = ["--generation", str(generation), "--restarts", str(restarts)] if generation is not None else []
-    command = module_command("cauce", role_of(name), "--dir", str(service_dir.folder), "--name", name, *given)
+    role = role_of(name)
+    # The service directory has all settings: variables and a configuration file here are for processes of their own.
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(f"CAUCE_{role.upper()}_")}
+    given += ["--config", ""]
+    command = module_command("cauce", role, "--dir", str(service_dir.folder), "--name", name, *given)
     with open(_open_log(service_dir, name), "ab") as log:
         made = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, close_fds=True
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            close_fds=True,
         )
     _spawned.append(made)
     return Started(made.pid, start_of(made.pid))

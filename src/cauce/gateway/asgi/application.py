@@ -25,9 +25,9 @@ from cauce.api.names import LOCAL
 from cauce.errors import CauceError
 from cauce.gateway.asgi.problems import HttpError, bad_request, internal, problem_response, stopping
 from cauce.gateway.asgi.request_body import BodyLimit, IncomingBody
-from cauce.gateway.logs import Throttle
 from cauce.gateway.metrics import Metrics
 from cauce.gateway.settings import GatewaySettings
+from cauce.process.telemetry.logs import Throttle
 
 Kind = Literal["requests", "streams"]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -269,6 +269,14 @@ class Application:
         self._metrics.requests.labels(method, exchange.route, str(status)).inc()
         self._metrics.seconds.labels(exchange.route).observe(seconds)
         self._metrics.received.inc(exchange.received_bytes)
+        self._log.debug(
+            "request",
+            status=status,
+            method=method,
+            path=exchange.path[:200],
+            owner=exchange.owner,
+            seconds=round(seconds, 6),
+        )
         suppressed = self._error_log_throttle.admit() if status >= 400 and status != 425 else None
         if suppressed is not None:
             self._log.info(

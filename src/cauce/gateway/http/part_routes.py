@@ -43,7 +43,7 @@ from cauce.gateway.model import PartBody
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
 from cauce.gateway.settings import GatewaySettings
-from cauce.process.traces import PartName, Traces
+from cauce.process.telemetry.traces import PartName, Traces
 from cauce.scan.formats.table import format_named, format_sent_as, media_types
 
 MAX_RECEIPTS = 10_000

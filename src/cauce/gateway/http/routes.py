@@ -29,7 +29,8 @@ from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
 from cauce.gateway.settings import GatewaySettings
 from cauce.gateway.status_polling import StatusPolling
-from cauce.process.traces import open_traces
+from cauce.process.telemetry.metric_export import open_metric_export
+from cauce.process.telemetry.traces import open_traces
 
 READY_S = 2.0
 
@@ -51,6 +52,7 @@ class Routes:
         self._watching = watching
         self._metrics = metrics
         self._traces = open_traces("gateway")
+        self._metric_export = open_metric_export("gateway", metrics.collect)
         self._parts = PartRoutes(settings, pool, access, metrics, self._traces)
         self.operations = [
             *self._own_operations(),
@@ -123,9 +125,10 @@ class Routes:
         return found
 
     def close(self) -> None:
-        """Flushes pending traces."""
-        if self._traces is not None:
-            self._traces.close()
+        """Flushes pending traces and metrics."""
+        for each in (self._traces, self._metric_export):
+            if each is not None:
+                each.close()
 
     async def _health(self, request: Request, owner: str) -> Response:
         return json_response(AliveBody("alive"))

@@ -10,7 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from cauce.api.jobs import ENDED, JobStatus, State
-from cauce.errors import CauceError, FabricError, FabricFull, FabricLost
+from cauce.errors import CauceError, FabricError, FabricFull, FabricLost, PlanMismatch
 from cauce.fabric.names import owner_and_job
 from cauce.gateway.jobs.idleness import Expiry
 from cauce.gateway.jobs.job_context import JobContext
@@ -26,6 +26,9 @@ _TRIM_AGAIN_S = 30.0
 
 _ENQUEUE_AGAIN_S = 2.0
 """Age of a job over a kept dataset at which its tasks are enqueued once more."""
+
+NEEDED_PROGRAM_S = 600.0
+"""How long a job waits for a worker with the versions that planned it."""
 
 
 class JobEnds:
@@ -89,6 +92,7 @@ class JobEnds:
             self._record_end(view)
             self._trim(view)
             self._enqueue_again(view)
+            self._fail_without_worker(view)
             status = self._context.statuses.of_view(view)
             if self._is_overdue(name, status):
                 # Another gateway may have received parts of it in the meantime.
@@ -133,6 +137,23 @@ class JobEnds:
             return
         enqueue_tasks(self._fabric, view.name, view.topology)
         view.enqueued = True
+
+    def _fail_without_worker(self, view: JobView) -> None:
+        """Fails a job that workers of other versions declined, if no worker has worked on it for a long time."""
+        needed = view.end.needed_program
+        if not needed or view.state != "running":
+            return
+        view.history.advance(self._fabric, view.name)
+        last_at = max(view.active_at, view.history.extent[1] if view.history.extent is not None else 0.0)
+        expiry = Expiry(last_at + NEEDED_PROGRAM_S, NEEDED_PROGRAM_S, NEEDED_PROGRAM_S, last_at)
+        if self._context.shared.idleness.is_overdue(view.name, expiry):
+            problem = PlanMismatch(
+                f"the job was planned by {needed}, and for {NEEDED_PROGRAM_S / 60:.0f} minutes no worker of "
+                "that version has worked on it: submit it again, or start such a worker earlier"
+            )
+            self._views.refresh(view, consistent=True)
+            if view.state == "running" and view.unrecorded_outcome() is None:
+                self.fail(view, problem)
 
     def _append(self, view: JobView, outcome: Outcome) -> bool:
         """False if the fabric has no space, even after the logs of the job were trimmed, or if the job was deleted."""

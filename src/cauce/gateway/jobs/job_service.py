@@ -26,7 +26,7 @@ from cauce.gateway.jobs.catalogue import DatasetInfo, catalogue
 from cauce.gateway.jobs.job_context import JobContext, SharedState
 from cauce.gateway.jobs.job_end import JobEnds
 from cauce.gateway.jobs.planning import Asked, asked, check_same, plan_named
-from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_dataset
+from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_worker
 from cauce.gateway.jobs.progress.job_details import JobDetails
 from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
 from cauce.gateway.jobs.read_model import EndFound, JobListener, JobView, Views
@@ -314,7 +314,8 @@ class Jobs:
             return sentence(status)
         with self._results.reading(owner, job, consistent=False) as view:
             view.history.advance(self._fabric, view.name)
-            return lacks_dataset(view, job) or bottleneck_of(view, graph_of(view, self._clock(), job), job)
+            now = self._clock()
+            return lacks_worker(view, job, now) or bottleneck_of(view, graph_of(view, now, job), job)
 
     def graph(self, owner: str, job: str) -> GraphBody:
         """The job's plan with its progress, and the sentence that `why` returns. May lag behind other gateways."""
@@ -324,12 +325,12 @@ class Jobs:
             status = self._statuses.of_view(view)
             problem = view.plan_problem()
             if problem is not None:
-                why = (status.state == "running" and lacks_dataset(view, job)) or sentence(status)
+                why = (status.state == "running" and lacks_worker(view, job, self._clock())) or sentence(status)
                 return graph_without_plan(view, self._clock(), job, why)
             graph = graph_of(view, self._clock(), job)
             why = sentence(status)
             if status.state == "running":
-                why = lacks_dataset(view, job) or bottleneck_of(view, graph, job)
+                why = lacks_worker(view, job, self._clock()) or bottleneck_of(view, graph, job)
             return msgspec.structs.replace(graph, why=why)
 
     def silence_s(self, owner: str, job: str) -> float:

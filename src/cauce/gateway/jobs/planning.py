@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-
-import msgspec
+from dataclasses import dataclass, replace
 
 from cauce.api.jobs import JobRequest
 from cauce.api.sql import SqlRequest
@@ -17,9 +15,10 @@ from cauce.gateway.errors import BadRequest, JobExistsOtherwise
 from cauce.gateway.jobs.catalogue import DATASET_ERRORS, reason
 from cauce.gateway.limits import ServiceLimits
 from cauce.job.kept import KeptVersion
-from cauce.job.manifest import KEPT_VERSION, Manifest
+from cauce.job.manifest import PROGRAM, Manifest
 from cauce.job.topology import Topology
 from cauce.plan import Dataset
+from cauce.plan.joins import large_tables
 from cauce.plan.physical import Plan
 from cauce.sql_frontend.source import SqlSource
 
@@ -33,10 +32,21 @@ class Planned:
     plan: Plan
     parameters: dict[str, str]
     sql: SqlSource | None = None
+    large: tuple[str, ...] = ()
+    """Tables that are not broadcast."""
+
+    def on_version(self, limits: ServiceLimits, on: KeptVersion) -> Planned:
+        """For a version of a kept dataset, whose sizes are known: tables that are too large are not broadcast."""
+        sizes = {name: table.bytes for name, table in on.tables.items()}
+        large = large_tables(sizes, limits.memory.broadcast_bytes) if self.sql is None else ()
+        if not large:
+            return self
+        plan = self.dataset.plan(tuple(self.plan.results), self.parameters, self.plan.partitions, large)
+        return replace(self, plan=plan, large=large)
 
     def manifest(self, limits: ServiceLimits, on: KeptVersion | None = None) -> Manifest:
         """Without the job's name, owner and time."""
-        made = Manifest(
+        return Manifest(
             "",
             self.dataset.name,
             tuple(self.plan.results),
@@ -49,9 +59,10 @@ class Planned:
             memory=limits.memory,
             outline=Topology(self.plan, limits.lanes, on).outline(),
             sql=self.sql,
+            large=self.large,
             on=on,
+            program=PROGRAM,
         )
-        return made if on is None else msgspec.structs.replace(made, version=KEPT_VERSION)
 
 
 def plan_named(request: JobRequest, datasets: Registry, limits: ServiceLimits) -> Planned:

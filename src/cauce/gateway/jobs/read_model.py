@@ -57,13 +57,17 @@ class End:
         self.outcomes = Outcomes()
         self.lacking = ""
         """The dataset of the job, if a worker skipped the job because it lacks the dataset."""
+        self.needed_program = ""
+        """The versions that planned the job, if a worker skipped the job because it has others."""
         self._reader = LogReader(JOB_LOG)
 
     def advance(self, fabric: Fabric, job: str) -> None:
         for each in self._reader.records(fabric, job):
             self.outcomes.add(each)
             if each.kind == Kind.DATASET_MISSING:
-                self.lacking = msgspec.json.decode(each.body, type=MissingDataset).dataset
+                missing = msgspec.json.decode(each.body, type=MissingDataset)
+                self.needed_program = missing.program or self.needed_program
+                self.lacking = self.lacking if missing.program else missing.dataset
 
 
 class JobView:
@@ -300,7 +304,7 @@ class Views:
         self.refresh(view)
         if view.state in ENDED:
             raise JobOver(f"job {job} is {view.state}: it accepts no more parts")
-        if isinstance(problem, DatasetMissing):
+        if isinstance(problem, DatasetMissing) or not view.manifest.of_this_program:
             raise Unavailable(f"job {job} is not available on this gateway: {problem}", retry_after=10)
         raise JobOver(f"job {job} cannot be run: {problem}")
 

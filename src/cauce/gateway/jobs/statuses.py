@@ -30,7 +30,7 @@ class Statuses:
                 status, cause=without_folders(str(view.unreadable)), code=view.unreadable.code
             )
         problem = None if status.state in ENDED else view.plan_problem()
-        if problem is None or isinstance(problem, DatasetMissing):
+        if problem is None or isinstance(problem, DatasetMissing) or not view.manifest.of_this_program:
             return status
         return self._unplanned(status, problem)
 
@@ -78,7 +78,7 @@ class Statuses:
         )
 
     def _unplanned(self, status: JobStatus, problem: CauceError) -> JobStatus:
-        """For an open job that another version of the program, or of the dataset, has created."""
+        """For an open job that another version of the dataset has created."""
         return msgspec.structs.replace(
             status,
             state="failed",

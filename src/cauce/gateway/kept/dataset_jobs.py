@@ -77,7 +77,7 @@ class KeptJobs:
                 f"dataset {view.manifest.name} has no table {' and no table '.join(lacking)}; it has {known}"
             )
         version = view.version_of(tables)
-        manifest = planned.manifest(self._limits, version)
+        manifest = planned.on_version(self._limits, version).manifest(self._limits, version)
         return self._jobs.create_planned(owner, job, manifest, lambda: self._kept.verify(version))
 
 

@@ -59,7 +59,10 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
     """Processes that faults hit, by role."""
+    longest_gap_s: float = 0.0
+    """The longest time in which no job was answered."""
     started: float = field(default_factory=time.monotonic)
+    _answered_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def report(self, text: str, style: str = "") -> None:
@@ -72,6 +75,9 @@ class Tally:
 
     def count(self, job: int, answers: int) -> None:
         with self._lock:
+            now = time.monotonic()
+            self.longest_gap_s = max(self.longest_gap_s, now - self._answered_at)
+            self._answered_at = now
             self.jobs += job
             self.answers += answers
 
@@ -217,7 +223,10 @@ def _wrong(row: ProcessStatus) -> str:
 
 @dataclass
 class Faults:
-    """Injects faults. `kinds` are faults and their weights. A seed decides fault and victim; the clock decides when."""
+    """Injects faults. `kinds` are faults and their weights. A seed decides fault and victim; the clock decides when.
+
+    The last process that runs is spared: nothing of the service would restart it. On a busy machine faults come faster
+    than processes start, and would hit the only one again and again."""
 
     home: ServiceDir
     tally: Tally
@@ -243,7 +252,11 @@ class Faults:
         if kind == NODE:
             self._kill_node()
             return
-        hit = [each for each in self._victims(kind, alive) if self._hit(kind, each)]
+        running = [each for each in alive if not self._is_stopped(each)]
+        victims = self._victims(kind, alive)
+        if all(each in victims for each in running):
+            return
+        hit = [each for each in victims if self._hit(kind, each)]
         if hit:
             self.tally.faults[kind] += 1
             self.tally.hit.update(role_of(each.name) for each in hit)
@@ -260,6 +273,9 @@ class Faults:
             return self.chance.sample(doctors, max(len(doctors) - 1, 0))
         role = self.chance.choice(sorted({role_of(each.name) for each in alive}))
         return [self.chance.choice([each for each in alive if role_of(each.name) == role])]
+
+    def _is_stopped(self, process: ObservedProcess) -> bool:
+        return any((each.pid, each.start) == (process.pid, process.start) for _, each in self._stopped)
 
     def _hit(self, kind: str, victim: ObservedProcess) -> bool:
         number = signal.SIGSTOP if kind == PAUSE else signal.SIGKILL

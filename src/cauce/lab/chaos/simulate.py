@@ -142,8 +142,7 @@ def case(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -
     """A case whose largest file is split into about `pieces` parts."""
     made = world(dataset, world_seed)
     part_bytes = max(map(len, made.files.values())) // pieces + 1
-    declared = simulated_dataset(dataset)
-    plan = declared.plan(queries, None, PARTITIONS)
+    declared, plan = simulated_dataset(dataset), _planned(dataset, queries)
     with tempfile.TemporaryDirectory() as folder:
         made.write(Path(folder))
         parts = {
@@ -153,6 +152,11 @@ def case(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -
             for spec in plan.tables
         }
     return Case(dataset, queries, plan, parts)
+
+
+@lru_cache(maxsize=64)
+def _planned(dataset: str, queries: tuple[str, ...]) -> Plan:
+    return simulated_dataset(dataset).plan(queries, None, PARTITIONS)
 
 
 def _inline(part: Part) -> Part:
@@ -240,9 +244,9 @@ def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manife
 
 
 @lru_cache(maxsize=512)
-def expected(dataset: str, queries: tuple[str, ...], world_seed: int, pieces: int) -> dict[str, str]:
-    """The answers of a run without faults."""
-    chosen = case(dataset, queries, world_seed, pieces)
+def expected(dataset: str, queries: tuple[str, ...], world_seed: int) -> dict[str, str]:
+    """The answers of a run without faults, of one worker, one lane and whole files."""
+    chosen = case(dataset, queries, world_seed, 1)
     quiet = Chances(most=0, delay=0, repeat=0)
     answers, problem, _ = _play(chosen, random.Random(0), quiet, [], workers=1, lanes=1)
     if problem:
@@ -258,7 +262,7 @@ def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> 
     pieces = rng.choice(PIECES)
     workers, lanes = rng.randrange(1, 4), rng.randrange(1, 4)
     outcome = ScheduleResult(seed, f"{named(dataset, queries)}, {workers} workers, {lanes} lanes, {pieces} parts")
-    wanted = expected(dataset, queries, world_seed, pieces)
+    wanted = expected(dataset, queries, world_seed)
     chosen = case(dataset, queries, world_seed, pieces)
     answers, outcome.problem, outcome.turns = _play(
         chosen, rng, chances or Chances(), outcome.faults, workers, lanes, fold_bytes=fold_bytes
@@ -284,7 +288,7 @@ def simulate_crash_at(
     answers, outcome.problem, outcome.turns = _play(
         chosen, random.Random(0), Chances(most=0, delay=0, repeat=0), outcome.faults, 2, 2, faults, fold_bytes
     )
-    if not outcome.problem and answers != expected(dataset, queries, 0, 2):
+    if not outcome.problem and answers != expected(dataset, queries, 0):
         outcome.problem = "wrong answers"
     return outcome, faults.where
 

@@ -51,7 +51,7 @@ def simulate_service(seed: int, chances: Chances | None = None) -> ScheduleResul
     world_seed, pieces, workers = rng.randrange(WORLDS), rng.choice(PIECES), rng.randrange(1, 3)
     ending: Ending = rng.choices(ENDINGS, (6, 3, 1))[0]
     outcome = ScheduleResult(seed, f"service: {named(dataset, queries)}, {workers} workers, {pieces} parts, {ending}")
-    wanted = expected(dataset, queries, world_seed, pieces)
+    wanted = expected(dataset, queries, world_seed)
     chosen = case(dataset, queries, world_seed, pieces)
     # Without space for its tombstone, a deleted job leaves no trace: only the other schedules fill the disk.
     chances = chances or Chances(full=0.003 if ending == "answers" else 0.0)
@@ -124,7 +124,7 @@ def simulate_service_crash_at(dataset: str, query: str, number: int, ending: End
         gateway.arm(crash_at)
     try:
         chosen = case(dataset, (query,), 0, 2)
-        outcome.turns = _play(service, SimulatedClient(service, chosen), ending, expected(dataset, (query,), 0, 2))
+        outcome.turns = _play(service, SimulatedClient(service, chosen), ending, expected(dataset, (query,), 0))
     except CauceError as problem:
         outcome.problem = f"{type(problem).__name__}: {problem}"
     finally:

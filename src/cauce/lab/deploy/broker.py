@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cauce.fabric.rabbitmq.settings.required import RELIED_ON
 from cauce.lab.broker.configuration import listed_peers, partition_handling
@@ -27,14 +27,25 @@ ssl_options.verify = verify_none
 ssl_options.fail_if_no_peer_cert = false"""
 NAMESPACE = "cauce"
 """That of an address without one."""
-_MEMORY_PERCENT = 60
+MEMORY_PERCENT = 60
 """Share of a node's memory above which publishing is blocked; the rest is for other data than messages."""
+DISK_SHARE, LEAST_FREE_DISK = 20, 512 * MI
+"""One in this many parts of a disk, and this many bytes at least, must be free."""
 
 
-def settings(plan: Plan, discovery: Sequence[str]) -> str:
-    """The text of the nodes' configuration file; it holds no secret."""
+def limits(plan: Plan) -> dict[str, object]:
+    """Bytes of memory above which, and of free disk below which, publishing is blocked."""
+    return {
+        "memory_limit": plan.broker_memory * MEMORY_PERCENT // 100,
+        "disk_limit": max(LEAST_FREE_DISK, plan.storage // DISK_SHARE),
+    }
+
+
+def settings(plan: Plan, discovery: Sequence[str], bounds: Mapping[str, object] | None = None) -> str:
+    """The text of the nodes' configuration file; it holds no secret. `bounds` replaces the limits of the plan."""
     discovered = ["# Peer discovery, used once, while a node has no data.", *discovery]
-    return _settings(plan, [*discovered, *partition_handling(plan.broker_version)], _LISTENERS)
+    text = [*discovered, *partition_handling(plan.broker_version)]
+    return _settings(plan, text, _LISTENERS, bounds)
 
 
 def operator_settings(plan: Plan) -> str:
@@ -43,7 +54,7 @@ def operator_settings(plan: Plan) -> str:
     return "".join(f"{line}\n" for line in lines if line and not line.startswith(("#", "log.")))
 
 
-def _settings(plan: Plan, discovery: Sequence[str], listeners: str) -> str:
+def _settings(plan: Plan, discovery: Sequence[str], listeners: str, bounds: Mapping[str, object] | None = None) -> str:
     return rendered(
         "rabbitmq.conf",
         {
@@ -53,8 +64,7 @@ def _settings(plan: Plan, discovery: Sequence[str], listeners: str) -> str:
             "permissions": "\n".join(
                 f"default_permissions.{right} = {pattern}" for right, pattern in permissions(NAMESPACE).items()
             ),
-            "memory_limit": plan.broker_memory * _MEMORY_PERCENT // 100,
-            "disk_limit": max(512 * MI, plan.storage // 20),
+            **(bounds or limits(plan)),
         },
     )
 

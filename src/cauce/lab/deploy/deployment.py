@@ -1,4 +1,4 @@
-"""All files of a deployment, for either platform: the same plan and secrets give the same bytes."""
+"""All files of a deployment, for each platform: the same plan and secrets give the same bytes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from cauce.lab.deploy import compose, image, kubernetes
+from cauce.lab.deploy import compose, helm, image, kubernetes
 from cauce.lab.deploy.certificates import Certificates, issued
 from cauce.lab.deploy.plan import Plan
 from cauce.lab.deploy.secret import Secrets, fresh
 from cauce.lab.deploy.writing import File, prepare, write
 
-Platform = Literal["compose", "kubernetes"]
+Platform = Literal["compose", "kubernetes", "helm"]
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
@@ -34,6 +34,14 @@ _MAKERS: dict[Platform, _Maker] = {
     "compose": _Maker(compose.files, compose.hosts, compose.known, compose.known_certificates),
     "kubernetes": _Maker(
         kubernetes.files,
+        kubernetes.hosts,
+        kubernetes.known,
+        kubernetes.known_certificates,
+        kubernetes.check,
+        kubernetes.first_tokens,
+    ),
+    "helm": _Maker(
+        helm.files,
         kubernetes.hosts,
         kubernetes.known,
         kubernetes.known_certificates,

@@ -20,6 +20,14 @@ AUTHORITY, AUTHORITY_KEY, SERVER, SERVER_KEY = "ca.crt", "ca.key", "tls.crt", "t
 CA_FILE = f"/run/cauce/{AUTHORITY}"
 OLDEST_BROKER = (4, 1)
 """The first version in which pods find each other by name, without access to the Kubernetes API."""
+SECRET_NAMES = {
+    "cauce_secret": "cauce",
+    "tokens_secret": "tokens",
+    "broker_secret": "rabbitmq",
+    "tls_secret": "rabbitmq-tls",
+    "broker_settings": "rabbitmq",
+}
+"""Names of the objects that kustomize generates."""
 _OPERATOR = ", and the RabbitMQ Cluster Operator"
 
 
@@ -46,15 +54,16 @@ def files(plan: Plan, secrets: Secrets, certificates: Certificates) -> list[File
         "broker_endpoints": ", ".join(f'"{each}"' for each in broker.endpoints(hosts(plan))),
         "operator_needed": _OPERATOR if plan.operator else "",
         "settings": textwrap.indent(broker.operator_settings(plan), " " * 6).rstrip(),
+        **SECRET_NAMES,
     }
     own = "operator" if plan.operator else "statefulset"
     found = [File(name, rendered(f"{part}/{name}", given)) for part in ("kubernetes", own) for name in names(part)]
     if not plan.operator:
         found.append(File("rabbitmq.conf", broker.settings(plan, broker.BY_ORDINAL)))
-    return [*found, *_secret_files(plan, secrets, certificates)]
+    return [*found, *secret_files(plan, secrets, certificates)]
 
 
-def _secret_files(plan: Plan, secrets: Secrets, certificates: Certificates) -> list[File]:
+def secret_files(plan: Plan, secrets: Secrets, certificates: Certificates) -> list[File]:
     contents = {
         PASSWORD: secrets.password,
         COOKIE: secrets.cookie,

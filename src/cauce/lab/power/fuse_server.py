@@ -52,9 +52,9 @@ class Status(msgspec.Struct, frozen=True):
 
 
 class FuseServer:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, writeback_s: float | None = None) -> None:
         self._folder = folder
-        self._tree = VolatileTree()
+        self._tree = VolatileTree(writeback_s)
         self._handler = RequestHandler(self._tree)
         self._fd: int | None = None
         self._changes = 0
@@ -122,4 +122,4 @@ class FuseServer:
 
 
 if __name__ == "__main__":
-    FuseServer(Path(sys.argv[1])).serve()
+    FuseServer(Path(sys.argv[1]), *map(float, sys.argv[2:])).serve()

@@ -26,15 +26,18 @@ _DEATH_S = 30.0
 
 
 class VolatileDisk:
-    """Served by a process of its own: this one may map files of it into memory, and would wait for itself."""
+    """Served by a process of its own: this one may map files of it into memory, and would wait for itself. With
+    `writeback_s` it loses no names, and no content that is older."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, writeback_s: float | None = None) -> None:
         reason = why_impossible()
         if reason is not None:
             raise UsageError(f"cannot mount a file system for power cuts: {reason}")
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        command = module_command("cauce.lab.power.fuse_server", str(folder))
+        command = module_command(
+            "cauce.lab.power.fuse_server", str(folder), *([] if writeback_s is None else [str(writeback_s)])
+        )
         self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         self.mount()
 

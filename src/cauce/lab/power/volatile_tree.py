@@ -3,6 +3,9 @@ is synced. A power cut drops the other changes, or all but some of them.
 
 It is stricter than file systems of Linux: a sync of a file does not sync its name. Like them, it keeps the changes of a
 directory in order, and a rename between two directories is one change of both. Owners, modes and times are not lost.
+
+With `writeback_s` it is as lenient as ext4, for programs that rely on that: changes of names are not lost, and content
+reaches the disk after this time without a sync.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import random
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -43,6 +46,8 @@ class Write:
     offset: int
     data: bytes
     truncates: bool = False
+    at: float = 0.0
+    """When it was written, by the monotonic clock."""
 
     def apply(self, content: bytearray) -> None:
         if self.truncates:
@@ -104,7 +109,9 @@ class Renaming:
 class VolatileTree:
     """Not thread-safe. Raises OSError as the system calls do."""
 
-    def __init__(self) -> None:
+    def __init__(self, writeback_s: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._writeback_s = writeback_s
+        self._clock = clock
         self._last = ROOT
         self.root = Directory(ROOT, stat.S_IFDIR | 0o755, links=1)
         self.root.touch()
@@ -157,10 +164,10 @@ class VolatileTree:
         return node
 
     def write(self, file: File, offset: int, data: bytes) -> None:
-        self._write(file, Write(offset, data))
+        self._write(file, Write(offset, data, at=self._clock()))
 
     def truncate(self, file: File, size: int) -> None:
-        self._write(file, Write(size, b"", truncates=True))
+        self._write(file, Write(size, b"", truncates=True, at=self._clock()))
 
     def _write(self, file: File, write: Write) -> None:
         write.apply(file.content)
@@ -191,6 +198,8 @@ class VolatileTree:
     def cut(self, rng: random.Random, survivors: Survivors) -> CutReport:
         """Drops unsynced changes. Processes then see the content of the disk."""
         dropped_bytes = dropped_writes = survived = 0
+        if self._writeback_s is not None:
+            self._write_back(self._clock() - self._writeback_s)
         unsynced, self._unsynced = list(self._unsynced), {}
         for node in unsynced:
             if isinstance(node, Directory):
@@ -204,6 +213,15 @@ class VolatileTree:
         dropped_names = len({id(change) for node in unsynced if isinstance(node, Directory) for change in node.pending})
         _restore(self.root)
         return CutReport(dropped_bytes, dropped_writes, dropped_names, survived)
+
+    def _write_back(self, until: float) -> None:
+        """Writes all changes of names to the disk, and content that was written before this time."""
+        for node in list(self._unsynced):
+            if isinstance(node, Directory):
+                self.sync(node)
+            elif isinstance(node, File):
+                while node.pending and node.pending[0].at <= until:
+                    node.pending.pop(0).apply(node.durable)
 
 
 def _check_replaceable(node: Node) -> None:

@@ -75,6 +75,15 @@ class Aggregate:
         """Expressions that compute a group's state from its rows."""
         raise NotImplementedError(f"{self!r} has no partial state")
 
+    def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
+        """Expressions that compute the state of a group of one row; None if there are none. An aggregate may have them
+        to save the grouping of batches whose rows have different keys."""
+        return None
+
+    def adds(self, types: Types, name: str) -> bool:
+        """Whether its states, of these types, are merged by adding integers."""
+        return False
+
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         """Expressions that combine the states of a group into one."""
         raise NotImplementedError(f"{self!r} has no state to merge")

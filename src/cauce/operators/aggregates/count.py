@@ -31,6 +31,14 @@ class Count(Aggregate):
         counted = pl.len() if self.column is None else pl.col(self.column).count()
         return [counted.cast(pl.Int64).alias(name)]
 
+    def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
+        if self.column is None:
+            return [pl.lit(1, dtype=pl.Int64).alias(name)]
+        return [pl.col(self.column).is_not_null().cast(pl.Int64).alias(name)]
+
+    def adds(self, types: Types, name: str) -> bool:
+        return True
+
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(name).sum()]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from cauce.operators.aggregates.base import UNKNOWN, Aggregate, Batch, OfColumn
+from cauce.operators.aggregates.base import UNKNOWN, Aggregate, Batch, OfColumn, Types
 from cauce.operators.order import POSITION
 
 _BOOLEANS = ("booleans", 'compute them before, as in with_columns(large=pl.col("n") > 100)')
@@ -20,6 +20,9 @@ class Min(OfColumn):
     def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(self.column).min().alias(name)]
 
+    def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
+        return [pl.col(self.column).alias(name)]
+
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(name).min()]
 
@@ -30,6 +33,9 @@ class Max(OfColumn):
 
     def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(self.column).max().alias(name)]
+
+    def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
+        return [pl.col(self.column).alias(name)]
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(name).max()]

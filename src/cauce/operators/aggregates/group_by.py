@@ -11,6 +11,7 @@ import polars as pl
 
 from cauce.operators.aggregates.base import Aggregates, Batch
 from cauce.operators.exact import one_zero
+from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
 from cauce.operators.late import pick
 from cauce.operators.order import sort_by
 
@@ -18,14 +19,27 @@ ALL = "#all"
 """The constant key column of a group-by without keys; the frame passed to `partial` must have it."""
 
 _MANY_ROWS = 100_000
+_SOME_ROWS = 5_000
 
 
-def partial(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, nulls: bool = False) -> pl.DataFrame:
-    """The state of each group of this batch, in order of first occurrence."""
+def partial(
+    frame: pl.DataFrame,
+    keys: Sequence[str],
+    aggregates: Aggregates,
+    *,
+    nulls: bool = False,
+    may_repeat: bool = False,
+) -> pl.DataFrame:
+    """The state of each group of this batch, in order of first occurrence. If groups `may_repeat`, and nearly all rows
+    have different integer keys, each row is a group."""
     keys = keys or (ALL,)
     if not nulls and any(frame.get_column(key).null_count() for key in keys):
         frame = frame.drop_nulls(list(keys))
     batch = Batch(_canonical(frame), keys)
+    if may_repeat and is_mostly_distinct(batch.frame, keys):
+        states = _of_rows(batch, aggregates)
+        if states is not None:
+            return states
     expressions = [each for name, aggregate in aggregates.items() for each in aggregate.partial(batch, name)]
     return _finished(batch, _group(batch.frame, keys, expressions), aggregates)
 
@@ -34,6 +48,10 @@ def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, i
     """Merges the concatenated states of any number of batches into one per group; with `in_order`, in order of first
     occurrence."""
     batch = Batch(frame, keys or (ALL,))
+    if not in_order and frame.height >= _SOME_ROWS and _all_add(frame, aggregates):
+        groups = add_groups(frame, batch.keys)
+        if groups is not None:
+            return groups
     expressions = [each for name, aggregate in aggregates.items() for each in aggregate.merge(batch, name)]
     return _finished(batch, _merge_groups(frame, batch.keys, expressions, in_order), aggregates)
 
@@ -44,7 +62,26 @@ def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
         frame = _of_no_rows(frame, aggregates)
     values = [aggregate.final(frame, name).alias(name) for name, aggregate in aggregates.items()]
     result = pl.DataFrame([*(frame[key] for key in keys), *values])
+    if keys and is_sorted(result, keys):
+        return result
     return sort_by(result, [pl.col(key) for key in keys], [False] * len(keys)) if keys else result
+
+
+def _of_rows(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
+    """The state of each row; None if some aggregate needs more than expressions for it."""
+    expressions: list[pl.Expr] = []
+    for name, aggregate in aggregates.items():
+        made = aggregate.of_row(batch.frame.schema, name)
+        if made is None:
+            return None
+        expressions += made
+    states = batch.frame.select([*batch.keys, *expressions])
+    # One value per row also in columns of a literal.
+    return _finished(batch, pl.DataFrame(states.get_columns()), aggregates)
+
+
+def _all_add(frame: pl.DataFrame, aggregates: Aggregates) -> bool:
+    return all(aggregate.adds(frame.schema, name) for name, aggregate in aggregates.items())
 
 
 def _canonical(frame: pl.DataFrame) -> pl.DataFrame:

@@ -40,6 +40,15 @@ class Sum(OfColumn):
             return _wide_sum(batch, self.column, name)
         return [_whole_sum(batch.frame, self.column).alias(name)]
 
+    def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
+        dtype = types[self.column]
+        if dtype.is_float() or is_wide(dtype) or dtype == pl.UInt64:
+            return None
+        return [pl.col(self.column).cast(pl.Int64).fill_null(0).cast(WHOLE).alias(name)]
+
+    def adds(self, types: Types, name: str) -> bool:
+        return types[name] == WHOLE and _high(name) not in types
+
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         if _high(name) in batch.frame.columns:
             return _wide_sum(batch, name, name)
@@ -86,6 +95,11 @@ class Mean(Sum):
 
     def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [*super().partial(batch, name), pl.col(self.column).count().cast(pl.Int64).alias(_count(name))]
+
+    def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
+        sums = super().of_row(types, name)
+        counted = pl.col(self.column).is_not_null().cast(pl.Int64).alias(_count(name))
+        return None if sums is None else [*sums, counted]
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [*super().merge(batch, name), pl.col(_count(name)).sum()]

@@ -86,6 +86,7 @@ class GroupBy(Grouping):
         before = Partial(child.node, self.keys, self.aggregates, self.nulls)
         if planner.is_local(child, self.keys):
             return replace(child, node=Final(before, self.keys, self.aggregates, self.nulls))
+        before = replace(before, may_repeat=True)
         received = planner.send(
             replace(child, node=before),
             "hash" if self.keys else "gather",
@@ -101,7 +102,9 @@ class GroupBy(Grouping):
 
 @dataclass(frozen=True, eq=False)
 class Partial(Grouping, Merging):
-    """Partial aggregation of one batch. Only the planner creates it."""
+    """Partial aggregation of one batch. Groups `may_repeat` if a merge follows. Only the planner creates it."""
+
+    may_repeat: bool = False
 
     def rows(self, evaluation: Evaluation) -> Late:
         return evaluation.merged(
@@ -112,7 +115,13 @@ class Partial(Grouping, Merging):
         if not self.keys:
             rows = rows.with_columns([pl.lit(0, dtype=pl.Int8).alias(ALL)])
         read = [name for each in self.aggregates.values() for name in each.columns]
-        return partial(rows.frame([*(self.keys or (ALL,)), *read]), self.keys, self.aggregates, nulls=self.nulls)
+        return partial(
+            rows.frame([*(self.keys or (ALL,)), *read]),
+            self.keys,
+            self.aggregates,
+            nulls=self.nulls,
+            may_repeat=self.may_repeat,
+        )
 
     def output(self, rows: Late) -> pl.DataFrame:
         # The columns of the states, which only the aggregates know.

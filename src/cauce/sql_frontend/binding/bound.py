@@ -11,7 +11,7 @@ from cauce.sql_frontend.tree import SortItem, Step
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """The rows of a query, its output columns in order, and the order of its rows (without LIMIT: a wish)."""
+    """The rows of a query, its output columns in order, and the order of its rows (advisory without LIMIT)."""
 
     step: Step
     outputs: tuple[Visible, ...]

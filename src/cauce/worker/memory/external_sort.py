@@ -10,16 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cauce.job.frames import dump_frame, load_frame
+from cauce.job.frames import dump_rows, load_frame
 from cauce.operators.order import SortKey, sort_rows
 from cauce.operators.weight import weigh
 from cauce.process.progress import tick
+from cauce.worker.memory.blocks import Stored, read_blocks, write_blocks
 from cauce.worker.memory.spill import Spill
 
 _BLOCK, _MARKER = "#block", "#marker"
 _RUN_BLOCKS = 128
 """Blocks of a run: the first row of each is a sample."""
-_RANGE_BLOCKS = 64
+_RANGE_BLOCKS = 128
 """A range of values has about this many blocks, and at most one more of each run."""
 
 Numbers = npt.NDArray[np.int64]
@@ -47,13 +48,11 @@ class ExternalSort:
         rows = sort_rows(pl.concat(self._held), self._by)
         self._held, self._held_bytes = [], 0
         size = max(-(-rows.height // _RUN_BLOCKS), 1)
-        offsets = []
-        for start in range(0, rows.height, size):
-            offsets.append(self._spill.append(self._name, dump_frame(rows.slice(start, size), compress=False)))
-            tick()
+        stored = write_blocks(self._spill, self._name, rows, size)
+        tick()
         heights = [min(size, rows.height - start) for start in range(0, rows.height, size)]
         # A copy: picked rows would keep the texts of the whole run in memory.
-        self._runs.append(_Run(offsets, heights, load_frame(dump_frame(rows.gather_every(size)))))
+        self._runs.append(_Run(stored, heights, load_frame(dump_rows(rows.gather_every(size)))))
 
     def sorted(self) -> Iterator[pl.DataFrame]:
         """All rows in order."""
@@ -92,7 +91,7 @@ class ExternalSort:
 
     def _within(self, blocks: _Blocks, low: int | None, high: int | None) -> Iterator[pl.DataFrame]:
         for number in blocks.constant(low):
-            yield load_frame(self._spill.read_at(self._name, int(blocks.offsets[number])))
+            yield read_blocks(self._spill, self._name, [blocks.stored[number]])
             tick()
         loaded = self._load(blocks, blocks.overlapping(low, high))
         if loaded is not None:
@@ -100,8 +99,8 @@ class ExternalSort:
         tick()
 
     def _load(self, blocks: _Blocks, numbers: Numbers) -> pl.DataFrame | None:
-        read = [load_frame(self._spill.read_at(self._name, int(blocks.offsets[number]))) for number in numbers]
-        return pl.concat(read) if read else None
+        found = [blocks.stored[number] for number in numbers]
+        return read_blocks(self._spill, self._name, found) if found else None
 
     def _between(self, rows: pl.DataFrame, low: pl.DataFrame | None, high: pl.DataFrame | None) -> pl.DataFrame:
         """The rows that are not before `low` and before `high`, in order."""
@@ -118,9 +117,9 @@ class ExternalSort:
 
 @dataclass(frozen=True)
 class _Run:
-    """Sorted rows in blocks: their offsets and numbers of rows, and the first row of each."""
+    """Sorted rows in blocks: where they are, their numbers of rows, and the first row of each."""
 
-    offsets: list[int]
+    stored: list[Stored]
     heights: list[int]
     firsts: pl.DataFrame
 
@@ -130,10 +129,10 @@ class _Blocks:
     differs from the one before; None is the start or the end of all rows."""
 
     def __init__(self, runs: Sequence[_Run], by: Sequence[SortKey]) -> None:
-        self.offsets = np.array([offset for run in runs for offset in run.offsets])
+        self.stored = [each for run in runs for each in run.stored]
         self._heights = np.array([height for run in runs for height in run.heights])
-        is_last = np.zeros(len(self.offsets), dtype=bool)
-        is_last[np.cumsum([len(run.offsets) for run in runs]) - 1] = True
+        is_last = np.zeros(len(self.stored), dtype=bool)
+        is_last[np.cumsum([len(run.stored) for run in runs]) - 1] = True
         firsts = pl.concat([run.firsts for run in runs])
         numbered = firsts.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(_BLOCK))
         # Equal rows are in the order of their blocks.

@@ -16,6 +16,7 @@ from cauce.operators.partition import key_hashes
 from cauce.operators.weight import weigh
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
+from cauce.scan.integers.scatter import vote
 from cauce.worker.edge_input import Collected, Name
 
 NamedFrame = tuple[Name, pl.DataFrame]
@@ -161,23 +162,16 @@ def range_count(fold_bytes: int, weight: int | None = None) -> int:
 def hot_hash(found: Range) -> int | None:
     """The hash of more than three quarters of the rows of the largest edge, if there is one.
 
-    The first pass cancels pairs of different hashes: what remains is the only one that may be so frequent. The second
-    one counts its rows."""
+    The first pass votes: no other hash may be so frequent. The second one counts its rows."""
     largest = max(found, key=lambda each: each.weight or 0)
-    candidate, surplus, rows = 0, 0, 0
+    state, rows = np.zeros(2, np.uint64), 0
     for hashes in _hashes(largest):
-        middle = np.partition(hashes, len(hashes) // 2)[len(hashes) // 2]
-        remaining = max(2 * int(np.count_nonzero(hashes == middle)) - len(hashes), 0)
+        vote(np.ascontiguousarray(hashes), state)
         rows += len(hashes)
-        if int(middle) == candidate:
-            surplus += remaining
-        elif remaining > surplus:
-            candidate, surplus = int(middle), remaining - surplus
-        else:
-            surplus -= remaining
+    candidate, surplus = map(int, state)
     if surplus <= rows * (2 * _HOT_SHARE - 1):
         return None
-    count = sum(int(np.count_nonzero(hashes == candidate)) for hashes in _hashes(largest))
+    count = sum(int(np.count_nonzero(hashes == state[0])) for hashes in _hashes(largest))
     return candidate if count > rows * _HOT_SHARE else None
 
 

@@ -37,6 +37,9 @@ class Spill(Protocol):
 
     def read_at(self, name: str, offset: int) -> bytes: ...
 
+    def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
+        """So many bytes of the byte string at the offset, from `start` on."""
+
     def remove(self, name: str) -> None: ...
 
     def close(self) -> None:
@@ -62,6 +65,9 @@ class MemorySpill:
     def read_at(self, name: str, offset: int) -> bytes:
         return self._parts[name][offset]
 
+    def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
+        return self._parts[name][offset][start : start + size]
+
     def remove(self, name: str) -> None:
         self._parts.pop(name, None)
 
@@ -78,6 +84,8 @@ class FileSpill:
         self._parent = parent
         self._task = task
         self._folder = parent / f"{task}-{unique_name()}"
+        self._reading: tuple[str, int] | None = None
+        """The descriptor of the file that was read last: a range is read in many small pieces."""
         self._removal = weakref.finalize(self, _remove, self._folder, parent)
         """Also if the task is dropped."""
 
@@ -117,10 +125,22 @@ class FileSpill:
             file.seek(offset)
             return file.read(_LENGTH.unpack(file.read(_LENGTH.size))[0])
 
+    def read_within(self, name: str, offset: int, start: int, size: int) -> bytes:
+        if self._reading is None or self._reading[0] != name:
+            self._stop_reading()
+            self._reading = (name, os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC))
+        return os.pread(self._reading[1], size, offset + _LENGTH.size + start)
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            os.close(self._reading[1])
+            self._reading = None
+
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
+        self._stop_reading()
         self._removal()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from cauce.job.frames import dump_frame, load_frame
+from cauce.job.frames import dump_rows, load_frame
 from cauce.operators.weight import weigh
 from cauce.plan.evaluate import Stream
 from cauce.plan.nodes import Final
@@ -25,7 +25,7 @@ def row_stream(spill: Spill, found: EdgeRange, name: str, piece_bytes: int) -> S
     places: list[tuple[Name, int, int]] = []
     for record, frame in found.read():
         if frame.height:
-            places.append((record, spill.append(name, dump_frame(frame)), weigh(frame)))
+            places.append((record, spill.append(name, dump_rows(frame)), weigh(frame)))
         tick()
     places.sort()
 

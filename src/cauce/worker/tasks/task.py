@@ -9,7 +9,7 @@ import polars as pl
 from cauce.errors import MemoryExceeded
 from cauce.fabric.contract import Append, Log
 from cauce.fabric.records import Kind, Record, record
-from cauce.job.frames import frame_record
+from cauce.job.frames import frame_record, rows_record
 from cauce.job.topology import TaskSpec
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
@@ -181,7 +181,9 @@ class Task:
         raise NotImplementedError
 
     def send(self, edge: Edge, partition: int, seq: int, frame: pl.DataFrame) -> None:
-        output = frame_record(self.spec.number, seq, frame)
+        # The pages of an answer are read by any later version.
+        make = frame_record if edge.number in self.context.topology.streamed else rows_record
+        output = make(self.spec.number, seq, frame)
         tick()
         self.done.send(edge.number, frame.height, len(output.body))
         self.emit(self.context.topology.edge_log(edge, partition), output)

@@ -8,6 +8,8 @@ from cauce.gateway.jobs.read_model import JobView
 
 _NOTABLE = 0.05
 """A stage that is busy for a smaller share of the time is no bottleneck."""
+_RECENT_S = 30.0
+"""A worker that has published statistics within this time works on the job."""
 
 
 def bottleneck_of(view: JobView, graph: GraphBody, job: str) -> str:
@@ -20,8 +22,15 @@ def bottleneck_of(view: JobView, graph: GraphBody, job: str) -> str:
     return f"job {job} is running: {slowest.name} is the bottleneck, {_words(slowest, graph.edges)}"
 
 
-def lacks_dataset(view: JobView, job: str) -> str | None:
-    """For a running job that this process cannot plan, or that no worker has started because it lacks the dataset."""
+def lacks_worker(view: JobView, job: str, now: float) -> str | None:
+    """For a running job that this process cannot plan, that no worker has started because it lacks the dataset, or
+    that no worker of its versions works on."""
+    extent = view.history.extent
+    if view.end.needed_program and (extent is None or now - extent[1] > _RECENT_S):
+        return (
+            f"job {job} waits for a worker of {view.end.needed_program}, which planned it: the workers that run have "
+            "other versions; start one of that version, or cancel the job and submit it again"
+        )
     if view.end.lacking and not view.started:
         return (
             f"job {job} waits for a worker that has dataset {view.end.lacking}: no worker has it; start workers with "

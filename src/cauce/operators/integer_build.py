@@ -1,5 +1,5 @@
-"""Integer keys in a range that is not much larger than their number, such as running numbers: a key is looked up in an
-array, by subtraction, instead of in a hash table."""
+"""Integer keys of a build side. Those in a range that is not much larger than their number, such as running numbers,
+are looked up in an array, by subtraction; others in a hash table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.late import Rows
+from cauce.scan.integers.key_table import KeyTable
 
 _SLOTS_PER_KEY = 8
 _FEW_SLOTS = 1 << 20
@@ -21,34 +22,31 @@ _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt
 Counts = npt.NDArray[np.int32]
 
 
-class DenseKeys:
-    """The keys of the rows of a build side, without nulls. The slot of a key is its distance from the smallest one; a
-    key outside of the range, and a null, has the slot after the last one."""
+class IntegerKeys:
+    """The keys of the rows of a build side, without nulls. Each key has a slot; a key without one, and a null, has the
+    slot after the last one."""
 
-    def __init__(self, keys: pl.Series, low: int, size: int) -> None:
+    def __init__(self, own: Rows, size: int) -> None:
+        """`own` are the slots of the rows."""
         self.size = size
-        self._low = np.array([low], np.int64).view(np.uint64)
-        self._own = self.slots(keys)
-        self.counts: Counts = np.bincount(self._own, minlength=size + 1).astype(np.int32)
+        self._own = own
+        self.counts: Counts = np.bincount(own, minlength=size + 1).astype(np.int32)
         """The number of rows of each slot. Of 32 bits: there may be many more slots than rows."""
         self.most = int(self.counts.max())
 
-    @classmethod
-    def of(cls, keys: pl.Series) -> DenseKeys | None:
-        """None if these are not integers, or too far apart."""
+    @staticmethod
+    def of(keys: pl.Series) -> IntegerKeys | None:
+        """None if these are not integers."""
         if keys.dtype not in _INTEGERS or keys.is_empty():
             return None
         low, high = int(keys.min()), int(keys.max())  # type: ignore[arg-type]
         size = high - low + 1
-        return cls(keys, low, size) if size <= max(_SLOTS_PER_KEY * len(keys), _FEW_SLOTS) else None
+        if size <= max(_SLOTS_PER_KEY * len(keys), _FEW_SLOTS):
+            return DenseKeys(keys, low, size)
+        return HashedKeys(keys)
 
     def slots(self, keys: pl.Series) -> Rows:
-        values = keys.cast(pl.Int64).fill_null(0).to_numpy()
-        # Unsigned arithmetic wraps around, so that a key below the range becomes a large number.
-        slots: Rows = np.minimum(values.view(np.uint64) - self._low, np.uint64(self.size)).view(np.int64)
-        if keys.null_count():
-            slots[keys.is_null().to_numpy()] = self.size
-        return slots
+        raise NotImplementedError
 
     @cached_property
     def order(self) -> Rows:
@@ -82,3 +80,41 @@ class DenseKeys:
         # The place of a key without a match may be after the last row.
         right = self.order[np.minimum(places, len(self.order) - 1)]
         return left, np.where(counts[left] > 0, right, -1) if keep_all else right
+
+
+class DenseKeys(IntegerKeys):
+    """The slot of a key is its distance from the smallest one."""
+
+    def __init__(self, keys: pl.Series, low: int, size: int) -> None:
+        self._low = np.array([low], np.int64).view(np.uint64)
+        super().__init__(_distances(keys, self._low, size), size)
+
+    def slots(self, keys: pl.Series) -> Rows:
+        return _distances(keys, self._low, self.size)
+
+
+def _distances(keys: pl.Series, low: npt.NDArray[np.uint64], size: int) -> Rows:
+    values = keys.cast(pl.Int64).fill_null(0).to_numpy()
+    # Unsigned arithmetic wraps around, so that a key below the range becomes a large number.
+    slots: Rows = np.minimum(values.view(np.uint64) - low, np.uint64(size)).view(np.int64)
+    if keys.null_count():
+        slots[keys.is_null().to_numpy()] = size
+    return slots
+
+
+class HashedKeys(IntegerKeys):
+    """Slots in the order of the first occurrence of each key."""
+
+    def __init__(self, keys: pl.Series) -> None:
+        self._table = KeyTable(_integers(keys))
+        super().__init__(self._table.own, self._table.size)
+
+    def slots(self, keys: pl.Series) -> Rows:
+        slots = self._table.find(_integers(keys))
+        if keys.null_count():
+            slots[keys.is_null().to_numpy()] = self.size
+        return slots
+
+
+def _integers(keys: pl.Series) -> Rows:
+    return np.ascontiguousarray(keys.cast(pl.Int64).fill_null(0).rechunk().to_numpy())

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from cauce.operators.dense_keys import DenseKeys
 from cauce.operators.expansion import expanding_join
+from cauce.operators.integer_build import DenseKeys, HashedKeys, IntegerKeys
 from cauce.operators.join import Build, LookupJoin, join
 from cauce.operators.late import Late
 
@@ -33,6 +33,8 @@ SIDES = {
     "at the ends of the range": ([LOW, HIGH, 0, None, LOW + 1], [LOW, LOW + 3, LOW]),
     "at the upper end": ([LOW, HIGH, 0, HIGH - 2], [HIGH, HIGH - 2]),
     "one": ([1, 2, None], [2]),
+    "far apart": ([LOW, HIGH, 0, None, 7, LOW], [LOW, HIGH, 5, LOW, None]),
+    "far apart, unique": ([LOW, HIGH, 0, None, 7, LOW], [HIGH, 5, LOW]),
 }
 
 
@@ -40,7 +42,8 @@ SIDES = {
 @pytest.mark.parametrize("name", SIDES)
 def test_join_is_that_of_polars(name: str, how: LookupJoin) -> None:
     left, right = (frame(each, column) for each, column in zip(SIDES[name], ("a", "b"), strict=True))
-    assert DenseKeys.of(right["k"].drop_nulls()) is not None
+    kind = HashedKeys if "far apart" in name else DenseKeys
+    assert isinstance(IntegerKeys.of(right["k"].drop_nulls()), kind)
     found = join(Late(left), Build(right, ["k"]), how)
     columns = ["a"] if how in ("semi", "anti") else ["a", "b"]
     order = None if how in ("semi", "anti") else "left_right"
@@ -54,7 +57,7 @@ def test_join_in_slices_is_that_of_polars(name: str, how: LookupJoin) -> None:
     left, right = (frame(each, column) for each, column in zip(SIDES[name], ("a", "b"), strict=True))
     found = expanding_join(Late(left), ["a"], Build(right, ["k"]), how, slice_cells=1)
     expected = left.join(right, on="k", how=how, maintain_order="left_right").select("a", "b")
-    assert found is not None or name in ("unique", "one", "at the upper end", "no match")
+    assert found is not None or name in ("unique", "one", "at the upper end", "no match", "far apart, unique")
     if found is not None:
         assert_frame_equal(pl.concat([expected.clear(), *(each.frame(["a", "b"]) for each in found)]), expected)
 
@@ -65,12 +68,13 @@ def test_small_types(dtype: type[pl.DataType]) -> None:
     assert join(Late(left), Build(right, ["k"]), "inner").frame(["a", "b"]).rows() == [(1, 0), (1, 2), (3, 1)]
 
 
-@pytest.mark.parametrize("values", [[0, 10**9], [LOW, HIGH], []])
-def test_distant_keys_and_no_keys_are_hashed(values: list[int]) -> None:
-    assert DenseKeys.of(pl.Series(values, dtype=pl.Int64)) is None
+@pytest.mark.parametrize("values", [[0, 10**9], [LOW, HIGH]])
+def test_distant_keys_are_hashed(values: list[int]) -> None:
+    assert isinstance(IntegerKeys.of(pl.Series(values, dtype=pl.Int64)), HashedKeys)
 
 
-def test_other_types_are_hashed() -> None:
-    assert DenseKeys.of(pl.Series(["a"])) is None
-    assert DenseKeys.of(pl.Series([1.0])) is None
-    assert DenseKeys.of(pl.Series([2**63], dtype=pl.UInt64)) is None
+def test_other_types_are_left_to_polars() -> None:
+    assert IntegerKeys.of(pl.Series([], dtype=pl.Int64)) is None
+    assert IntegerKeys.of(pl.Series(["a"])) is None
+    assert IntegerKeys.of(pl.Series([1.0])) is None
+    assert IntegerKeys.of(pl.Series([2**63], dtype=pl.UInt64)) is None

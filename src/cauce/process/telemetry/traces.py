@@ -1,25 +1,21 @@
 """Optional OpenTelemetry traces of parts.
 
 Each process exports its own spans. The trace id is derived from the part's name, so that no trace context travels with
-the data. OpenTelemetry is loaded only if the variable below is set.
+the data. OpenTelemetry is loaded only if traces are enabled.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from cauce.errors import UsageError
+from cauce.process.telemetry.otlp import is_enabled, loading, resource_of
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
-
-ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""OpenTelemetry's own variable for the endpoint of the exporter."""
 
 _FLUSH_MS = 1000
 
@@ -47,13 +43,11 @@ class PartName:
 class Traces:
     def __init__(self, process: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         self._ids = _ids()
-        resource = Resource.create({"service.name": f"cauce {process}", "process.pid": os.getpid()})
-        self._provider = TracerProvider(id_generator=self._ids, resource=resource, shutdown_on_exit=False)
+        self._provider = TracerProvider(id_generator=self._ids, resource=resource_of(process), shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("cauce")
 
@@ -84,14 +78,10 @@ class Traces:
 
 def open_traces(process: str) -> Traces | None:
     """None if traces are not enabled."""
-    if not os.environ.get(ENDPOINT):
+    if not is_enabled("traces"):
         return None
-    try:
+    with loading("traces"):
         return Traces(process)
-    except ImportError as problem:
-        raise UsageError(
-            f"{ENDPOINT} enables traces, but {problem.name} is not installed: pip install 'cauce[traces]', or unset it"
-        ) from None
 
 
 def _root_of(part: PartName) -> SpanContext:

@@ -1,0 +1,82 @@
+"""Fast paths for groups with integer keys and sums of integers as states. All of them return None, or false, for other
+rows, which Polars groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from cauce.operators.partition import key_hashes
+from cauce.scan.integers.columns import Values, all_values, column_of, is_constant
+from cauce.scan.integers.groups import Order, combined_keys, run_starts, sorted_order, sum_runs
+
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Date)
+_FEWEST_ROWS = 10_000
+_SAMPLE_ROWS = 1 << 13
+"""About so many rows with different keys are the sample: those whose hash starts with zeros, so that all rows of a key
+are in it, or none."""
+_FIRST_ROWS = 1_000
+"""If these have repeated keys, no sample is taken."""
+_DISTINCT_SHARE = 0.8
+
+
+def is_mostly_distinct(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
+    """Whether grouping by integer keys would save less than a fifth of the rows. An estimate, the same everywhere."""
+    if frame.height < _FEWEST_ROWS or not _are_integers(frame, keys):
+        return False
+    if frame.select(keys).head(_FIRST_ROWS).n_unique() < _DISTINCT_SHARE * _FIRST_ROWS:
+        return False
+    hashes = key_hashes(frame, keys).to_numpy()
+    bits = (frame.height // _SAMPLE_ROWS).bit_length()
+    sample = hashes[hashes < np.uint64((1 << (64 - bits)) - 1)]
+    return len(sample) > 0 and len(np.unique(sample)) >= _DISTINCT_SHARE * len(sample)
+
+
+def is_sorted(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
+    """Whether the rows are known to be in ascending order of integer keys."""
+    found = _keys(frame, keys)
+    if found is None:
+        return False
+    combined = combined_keys(found)
+    return combined is not None and bool((combined[0][1:] >= combined[0][:-1]).all())
+
+
+def add_groups(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame | None:
+    """One row for each key, in ascending order, with the sums of all other columns; None if the keys are no integers,
+    or a sum might exceed 64 bits."""
+    if not _are_integers(frame, keys):
+        return None
+    values = all_values(frame)
+    if values is None or any(_may_overflow(each) for each in values):
+        return None
+    named = dict(zip(frame.columns, values, strict=True))
+    combined = combined_keys([named[key] for key in keys])
+    if combined is None:
+        return None
+    ordered, order = sorted_order(*combined)
+    starts = run_starts(ordered)
+    firsts = order[starts]
+    sums = {name: named[name][firsts] if name in keys else _sums(named[name], order, starts) for name in frame.columns}
+    return pl.DataFrame([column_of(name, values, frame.schema[name]) for name, values in sums.items()])
+
+
+def _sums(values: Values, order: Order, starts: Order) -> Values:
+    if is_constant(values):
+        return np.diff(starts, append=np.int32(len(order))).astype(np.int64) * int(values[0])
+    return sum_runs(values.astype(np.int64, copy=False), order, starts)
+
+
+def _are_integers(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
+    return all(frame.schema[key] in _INTEGERS and not frame.get_column(key).null_count() for key in keys)
+
+
+def _keys(frame: pl.DataFrame, keys: Sequence[str]) -> list[Values] | None:
+    if not frame.height or not _are_integers(frame, keys):
+        return None
+    return all_values(frame.select(keys))
+
+
+def _may_overflow(values: Values) -> bool:
+    return max(abs(int(values.min())), abs(int(values.max()))) * len(values) >= 1 << 63

@@ -1,0 +1,111 @@
+"""Columns of fixed width as NumPy arrays and back, without copies where possible.
+
+A column of 128-bit integers counts as one of 64 bits if all its values fit. Values under a null are 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from cauce.scan.arrow import arrow_series
+
+Values = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+DTYPES: dict[str, pl.DataType] = {
+    "i1": pl.Int8(),
+    "i2": pl.Int16(),
+    "i4": pl.Int32(),
+    "i8": pl.Int64(),
+    "u1": pl.UInt8(),
+    "u2": pl.UInt16(),
+    "u4": pl.UInt32(),
+    "i16": pl.Int128(),
+    "f8": pl.Float64(),
+    "f4": pl.Float32(),
+    "date": pl.Date(),
+    "time": pl.Time(),
+    "us": pl.Datetime("us"),
+    "utc": pl.Datetime("us", "UTC"),
+    "span": pl.Duration("us"),
+}
+"""Types of fixed width by their name in packed rows. These names are stored: they never change."""
+
+_FIRST_VALUES = 100
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+FIXED_WIDTH = frozenset(_NAMES)
+_ARROW = {"i": {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}}
+_ARROW["u"] = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}
+_ARROW["f"] = {4: pa.float32(), 8: pa.float64()}
+
+
+def type_name(dtype: pl.DataType) -> str | None:
+    """The name of a type of fixed width; None for other types."""
+    return _NAMES.get(dtype)
+
+
+def has_fixed_width(frame: pl.DataFrame) -> bool:
+    return frame.width > 0 and all(dtype in _NAMES for dtype in frame.dtypes)
+
+
+def values_of(column: pl.Series) -> Values | None:
+    """The physical values of a column of fixed width, contiguous; None for 128-bit integers that exceed 64 bits."""
+    if column.null_count():
+        column = column.to_physical().fill_null(0)
+    if column.dtype == pl.Int128:
+        short = column.cast(pl.Int64, strict=False)
+        if short.null_count():
+            return None
+        column = short
+    return np.ascontiguousarray(column.to_physical().rechunk().to_numpy())
+
+
+def all_values(frame: pl.DataFrame) -> list[Values] | None:
+    """The values of all columns; None if a column has no fixed width, has nulls, or exceeds 64 bits."""
+    if not has_fixed_width(frame) or any(column.null_count() for column in frame):
+        return None
+    made: list[Values] = []
+    for column in frame:
+        values = values_of(column)
+        if values is None:
+            return None
+        made.append(values)
+    return made
+
+
+def column_of(name: str, values: Values, dtype: pl.DataType, null: Mask | None = None) -> pl.Series:
+    """The reverse of `values_of`; rows of the mask are null."""
+    arrow = _ARROW[values.dtype.kind][values.dtype.itemsize]
+    validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
+    made = arrow_series(pa.Array.from_buffers(arrow, len(values), [validity, pa.py_buffer(values)]))
+    return (made if made.dtype == dtype else made.cast(dtype)).alias(name)
+
+
+def whole_numbers(values: Values) -> Values | None:
+    """The integers that floats are equal to; None if some are no integers, or a negative zero."""
+    for part in (values[:_FIRST_VALUES], values):
+        with np.errstate(invalid="ignore"):
+            whole = part.astype(np.int64)
+        if not (whole.astype(part.dtype).view(f"i{part.itemsize}") == part.view(f"i{part.itemsize}")).all():
+            return None
+    return whole
+
+
+def lists_of(lengths: pl.Series, values: pl.Series) -> pl.Series:
+    """Lists of these lengths, of consecutive values."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths.to_numpy(), out=offsets[1:])
+    inner = pa.array(values.rechunk().to_arrow())
+    made = pa.LargeListArray.from_arrays(pa.array(offsets), inner)
+    return arrow_series(made).cast(pl.List(values.dtype)).alias(values.name)
+
+
+def is_constant(values: Values) -> bool:
+    """Whether all values are equal; there is at least one."""
+    return bool(values[0] == values[-1]) and bool((values == values[0]).all())
