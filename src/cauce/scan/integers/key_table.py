@@ -19,7 +19,7 @@ Table = npt.NDArray[np.int32]
 _AHEAD = 16
 """Prefetch distance in rows: the table is larger than the caches."""
 _SEED = secrets.randbits(63)
-"""Of this process. Nobody can choose keys that collide, and the keys of one partition, which have hashes alike, do not."""
+"""Of this process: nobody can choose keys that collide. The keys of one partition, whose hashes are alike, do not."""
 
 
 @kernel(I8, Array("int64", read=True), Array("int32"), Array("int64"), Array("int64"), I8)
@@ -56,7 +56,8 @@ def _find(keys: Keys, table: Table, known: Keys, absent: int, numbers: Numbers, 
 
 
 class KeyTable:
-    """`size` different keys, numbered from 0; `own` are the numbers of the given ones. No number depends on the seed."""
+    """`size` different keys, numbered from 0; `own` are the numbers of the given ones. They do not depend on the
+    seed."""
 
     def __init__(self, keys: Keys, seed: int = _SEED) -> None:
         self._seed = seed
