@@ -102,6 +102,7 @@ def outcome(client: Interrupted, deadline: float) -> str:
                     return WAITS
                 time.sleep(0.2)
             if status.state != "done":
+                sys.stdout.write(f"{client.job} {status.state}: {status.cause}\n")
                 return f"{status.state}: {status.code}"
             for query in client.case.queries:
                 into = io.BytesIO()
