@@ -245,6 +245,15 @@ def test_a_reader_that_was_ahead_of_a_stream_that_lost_messages_reports_it(
             fabric.read("j", Log("log"), position, 1 << 20)
 
 
+def test_a_new_reader_of_a_stream_that_lost_messages_reports_it(fabric: RabbitFabric) -> None:
+    for seq in range(1, 40):
+        fabric.append("j", Log("log"), data(0, seq))
+    drain(fabric, "j", Log("log"))
+    lose(fabric, stream_of(fabric))
+    with pytest.raises(CorruptRecord, match="the broker has lost confirmed messages"):
+        fabric.read("j", Log("log"), START, 1 << 20)
+
+
 def test_a_registry_that_lost_messages_is_read_from_its_start(
     fabric: RabbitFabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:

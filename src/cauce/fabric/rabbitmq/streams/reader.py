@@ -55,6 +55,13 @@ def is_newer(message: Message, author: bytes, seq: int) -> bool:
     return message.author == author and message.seq >= seq
 
 
+def lost_messages(where: str, read: int) -> CorruptRecord:
+    return CorruptRecord(
+        f"{where} was appended after message {read} had been read: the broker has lost confirmed messages, as in a "
+        "power failure of a majority of its nodes; run the job again"
+    )
+
+
 @dataclass
 class _Log:
     """Buffered records of one log, each with the cursor after it. Complete from the cursor `floor` on."""
@@ -208,10 +215,7 @@ class Reader:
         behind all that were ever read, unless the broker has lost confirmed messages."""
         where = f"stream {self.stream}, message {found.offset}"
         if is_newer(decode(found.body, where), self._own.author, self._opened_seq):
-            raise CorruptRecord(
-                f"{where} was appended after message {self._expected - 1} had been read: the broker has lost confirmed "
-                "messages, as in a power failure of a majority of its nodes; run the job again"
-            )
+            raise lost_messages(where, self._expected - 1)
 
     def _take(self, found: Delivery, log: str) -> None:
         where = f"stream {self.stream}, message {found.offset}"

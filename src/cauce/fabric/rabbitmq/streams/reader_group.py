@@ -11,7 +11,7 @@ from time import monotonic
 
 from cauce.errors import FabricLost
 from cauce.fabric.contract import Batch, Position
-from cauce.fabric.rabbitmq.streams.reader import Own, Reader, cursor_of, offset_of, position_at
+from cauce.fabric.rabbitmq.streams.reader import Own, Reader, cursor_of, lost_messages, offset_of, position_at
 from cauce.fabric.rabbitmq.streams.subscription import Subscriptions
 
 FIRST_S = 0.05
@@ -20,7 +20,8 @@ _ABSENT_S = 0.05
 """Time until a stream that did not exist is checked again."""
 _WAIT_S = 0.1
 _MARKER_AFTER_S = 0.5
-"""If our last append has not arrived by then, it lies before the start of the reader: a new marker will arrive."""
+"""If our last append has not arrived by then, it lies before the start of the reader, or the broker has lost messages:
+a new marker will arrive, behind all that were ever read."""
 
 
 class ReaderGroup:
@@ -57,13 +58,14 @@ class ReaderGroup:
         cursor = cursor_of(position)
         reader = self._reader(log, cursor)
         marked_at = monotonic()
+        behind: tuple[int, int] | None = None
         while True:
             seen = self._subscriptions.changes.count
             if self._open(log, reader, deadline):
-                records, behind = reader.read(log, cursor, limit_bytes)
+                records, after = reader.read(log, cursor, limit_bytes)
                 self._track(reader)
                 if records:
-                    return Batch(records, position_at(behind))
+                    return Batch(records, position_at(after))
                 if self._is_up_to_date(log, reader):
                     reader.close_if_idle()
                 else:
@@ -75,10 +77,20 @@ class ReaderGroup:
                 return Batch([], position)
             if monotonic() > deadline:
                 raise FabricLost(f"RabbitMQ does not deliver stream {self.stream}: check the broker and retry")
-            if self._own_seq < self._required_seq.get(log, -1) and monotonic() - marked_at > _MARKER_AFTER_S:
+            if behind is not None:
+                self._check_kept(reader, *behind)
+            if monotonic() - marked_at > _MARKER_AFTER_S:
+                known_end = self._known_end
                 append_marker()
+                behind = self._required_seq.get(log, -1), known_end
                 marked_at = monotonic()
             self._subscriptions.changes.wait(seen, _WAIT_S)
+
+    def _check_kept(self, reader: Reader, seq: int, known_end: int) -> None:
+        """Raises if the reader has read our message with this seq, which we appended when the stream had ended at
+        `known_end` or behind it, and is still before that."""
+        if reader.own_seq >= seq and reader.next <= known_end:
+            raise lost_messages(f"stream {self.stream}, message {reader.next - 1}", known_end - 1)
 
     def close_if_idle(self, idle_since: float) -> None:
         """Closes the readers if none was used since then. Keeps the offsets seen and appended, which reads rely on."""
