@@ -107,6 +107,15 @@ OTHER_TENANTS = Attack(
             (f"{TENANTS}::test_both_kinds_of_event_of_the_stream_are_hidden",),
         ),
         Mutation(
+            "tenants-stop-processes",
+            "A client with a token could stop and start the processes of the service.",
+            in_file(
+                "gateway/dashboard/cluster_routes.py",
+                ("if owner != LOCAL or not is_name(name) or", "if not is_name(name) or"),
+            ),
+            (f"{TENANTS}::test_a_tenant_cannot_stop_a_process",),
+        ),
+        Mutation(
             "event-reasons-name-jobs",
             "The reason of an event named the job of the process, so that it could not be hidden.",
             in_file(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.service.running import Running
+from tests.service.running import Running, pieces_of
 from tests.web import river
 from tests.web.browsing import watched
 
@@ -72,6 +73,23 @@ def test_a_job_that_is_not_done_opens_with_its_plan(browser: Browser, service: R
         expect(section(page, "Results")).to_contain_text("0 of 1")
 
 
+def test_a_watched_job_shows_its_results_when_it_is_done(browser: Browser, service: Running, coffee: Path) -> None:
+    service.create("watched", "coffee", ["q3"])
+    service.create("watched-closely", "coffee", ["q3"])
+    pieces = pieces_of("coffee", coffee, 2**20, ["q3"])
+    with watched(browser, service.url) as found:
+        page = found.open("#/job/watched")
+        expect_open(page, "Plan")
+        service.upload("watched", pieces)
+        expect_open(page, "Results")
+        page = found.open("#/job/watched-closely")
+        expect_open(page, "Plan")
+        section(page, "Timeline").click()
+        service.upload("watched-closely", pieces)
+        expect(page.locator("h1 + .state")).to_have_text("done")
+        expect_open(page, "Timeline")
+
+
 def test_rejects_are_grouped_by_reason(browser: Browser, service: Running, rejecting_job: str) -> None:
     rejects = service.get(f"/v1/jobs/{rejecting_job}/rejects?format=csv").body.decode().splitlines()[1:]
     numbers = sum("not a number" in line for line in rejects)
@@ -88,6 +106,7 @@ def test_rejects_are_grouped_by_reason(browser: Browser, service: Running, rejec
         expect(groups.first.locator(".examples li")).to_have_count(5)
         expect(groups.first.locator(".examples li").first).to_have_text("readings.csv:98n/a")
         found.assert_accessible()
+        found.picture("rejects")
 
 
 def test_a_job_without_rejects_says_so(browser: Browser, service: Running, done: str) -> None:

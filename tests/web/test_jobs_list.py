@@ -190,11 +190,14 @@ def test_the_address_keeps_the_filters(browser: Browser, service: Running, many:
         expect(chip(page, "Cancelled")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.usefixtures("river_job", "sql_job", "rejecting_job")
 def test_times_and_failures_of_the_last_jobs_are_drawn(
     browser: Browser, service: Running, done: str, failed_job: str
 ) -> None:
     with watched(browser, service.url) as found:
         page = found.open("#/jobs")
+        expect(rows(page).first).to_be_visible()
+        found.picture("jobs")
         history = page.get_by_role("region", name="Times of the last jobs")
         search(page, failed_job)
         expect(history.locator(".numbers")).to_contain_text("1 of 1")

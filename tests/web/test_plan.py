@@ -87,6 +87,7 @@ def test_a_stage_shows_its_numbers_and_has_an_address(browser: Browser, service:
             expect(panel(page).locator(".numbers")).to_contain_text(name)
         expect(panel(page).locator(".tasks tbody tr")).to_have_count(scan["tasks"])
         assert page.url.endswith(f"#/job/{done}/plan/0")
+        found.picture("stage")
         page.get_by_role("button", name="Close the stage").click()
         expect(panel(page)).to_be_hidden()
         page.go_back()

@@ -68,7 +68,7 @@ def kill(found: Watched, page: Page, service: Running) -> None:
 
 
 def read(found: Watched, page: Page, service: Running, folder: Path) -> None:
-    page.goto(f"{service.url}/#/job/{JOB}")
+    page.goto(f"{service.url}/#/job/{JOB}/results")
     expect(page.locator("h1 + .state")).to_have_text("done", timeout=120_000)
     wanted = run("coffee", folder, ["q1"])["q1"].decode().splitlines()[1:]
     expect(page.locator("#tab-panel .bar [role=status]")).to_contain_text(f"of {len(wanted):,}")
@@ -93,7 +93,6 @@ def cancel(found: Watched, page: Page, service: Running, folder: Path) -> None:
     page.goto(f"{service.url}/#/jobs")
     page.get_by_label(f"Choose job {JOB}").check()
     expect(page.get_by_role("link", name="half-sent")).to_be_visible()
-    found.picture("jobs")
     page.get_by_role("button", name="Remove 1 job").click()
     page.get_by_role("button", name="Remove job").click()
     row = page.locator("table.jobs tbody tr").filter(has=page.get_by_role("link", name=JOB, exact=True))

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from cauce.api.cluster import ProcessBody
+from cauce.api.names import LOCAL
 from cauce.doctor.json_bodies import cluster_body
 from cauce.doctor.model.status import ClusterStatus
+from cauce.gateway.asgi.problems import HttpError
+from cauce.gateway.dashboard import cluster_routes
 from cauce.gateway.dashboard.cluster_live import ClusterLive
 from cauce.gateway.dashboard.cluster_routes import ClusterRoutes
 from tests.gateway.asking import scope_of
@@ -67,3 +71,30 @@ def test_both_kinds_of_event_of_the_stream_are_hidden(tmp_path: Path) -> None:
         hidden = others.partition(name)[2].partition(b"\n\n")[0]
         assert SECRETS[1] in shown
         assert SECRETS[1] not in hidden
+
+
+class Local:
+    """The directory of a service that runs here."""
+
+    def find_cluster(self) -> object:
+        return SimpleNamespace(doctors=("doctor-1",))
+
+
+@pytest.mark.parametrize("owner", ["juan", LOCAL])
+def test_a_tenant_cannot_stop_a_process(owner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(request: Request, kind: type[ProcessBody]) -> ProcessBody:
+        return kind(running=False)
+
+    stopped: list[str] = []
+    monkeypatch.setattr(cluster_routes, "read_json", body)
+    monkeypatch.setattr(cluster_routes, "hold_process", lambda home, name, *, running: stopped.append(name))
+    routes = ClusterRoutes(tmp_path, Pool(), WORKFORCE)  # type: ignore[arg-type]
+    routes._home = Local()  # type: ignore[assignment]
+    handler = next(each.handler for each in routes.operations() if each.name == "setProcess")
+    request = Request({**scope_of("/v1/cluster/processes/worker-1", ""), "path_params": {"process": "worker-1"}})
+    if owner == LOCAL:
+        assert asyncio.run(handler(request, owner)).status_code == 200
+    else:
+        with pytest.raises(HttpError, match="only workers and gateways"):
+            asyncio.run(handler(request, owner))
+    assert stopped == ["worker-1"] * (owner == LOCAL)

@@ -87,21 +87,22 @@ function positionsOf({ x, at }, { left, right }) {
   return x.map((_, index) => left + (((at ? at[index] : index) - first) / (last - first)) * (right - left));
 }
 
-/** Labels of the axis, apart from each other. @param {import("./chart_choice.js").Lines} chart @param {number[]} x @param {{left: number, right: number}} box */
+/** Labels of the axis, within the picture and apart from each other. @param {import("./chart_choice.js").Lines} chart @param {number[]} x @param {{left: number, right: number}} box */
 function labelsOf(chart, x, { left, right }) {
-  const inside = (/** @type {{at: number, label: string}} */ { at, label }) => at - widthOf(label) / 2 >= 0 && at + widthOf(label) / 2 <= right + 16;
-  if (chart.at && chart.at.length > 12) {
-    const [first, last] = [chart.at[0], chart.at[chart.at.length - 1]];
-    const place = (/** @type {number} */ at) => left + ((at - first) / (last - first)) * (right - left);
-    return timeTicks(first, last, (right - left) / 90).map(({ at, label }) => ({ at: place(at), label })).filter(inside);
-  }
-  const widest = Math.max(...chart.x.map((name) => widthOf(name)));
+  const within = (/** @type {{at: number, label: string}} */ { at, label }) => {
+    const half = widthOf(label) / 2;
+    return { at: Math.max(half, Math.min(at, right + 14 - half)), label, half };
+  };
   let free = -Infinity;
-  return x.map((at, index) => ({ at, label: chart.x[index] })).filter(inside).filter(({ at }) => {
-    if (at - widest / 2 < free) return false;
-    free = at + widest / 2 + AIR;
+  const apart = (/** @type {{at: number, half: number}} */ { at, half }) => {
+    if (at - half < free) return false;
+    free = at + half + AIR;
     return true;
-  });
+  };
+  if (!chart.at || chart.at.length <= 12) return x.map((at, index) => within({ at, label: chart.x[index] })).filter(apart);
+  const [first, last] = [chart.at[0], chart.at[chart.at.length - 1]];
+  const place = (/** @type {number} */ at) => left + ((at - first) / (last - first)) * (right - left);
+  return timeTicks(first, last, (right - left) / 90).map(({ at, label }) => within({ at: place(at), label })).filter(apart);
 }
 
 /** @param {import("./chart_choice.js").Series[]} series @param {number} left */

@@ -51,7 +51,7 @@ export class ClusterPage {
       h("section.card", {}, h("h2", {}, "Processes"), this.table.element),
       this.log.element,
       h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), scroller("Processes over time", this.picture), legend()),
-      h("section.card", {}, h("h2", {}, "Events"), this.list),
+      h("section.card", {}, h("h2", {}, "Events"), h("div.events-box", { tabindex: "0", role: "region", "aria-label": "Events" }, this.list)),
     ];
   }
 

@@ -40,9 +40,11 @@ export class GraphView {
     this.side = h("div.plan-side", { hidden: true });
     this.element = h("div", {}, h("div.plan", {}, this.viewport.element, this.side), planLegend(),
       h("details.more", {}, h("summary", {}, "The same as a table"), stageTable(this.rows)));
-    this.boxes.addEventListener("click", (event) => this.clicked(/** @type {Element} */ (event.target)));
-    this.boxes.addEventListener("keydown", (event) => this.key(/** @type {KeyboardEvent} */ (event)));
-    this.boxes.addEventListener("focusin", (event) => this.reveal(/** @type {Element} */ (event.target)));
+    // On the frame: a listener for the focus would make the group of boxes itself focusable.
+    const { frame } = this.viewport;
+    frame.addEventListener("click", (event) => this.clicked(/** @type {Element} */ (event.target)));
+    frame.addEventListener("keydown", (event) => this.key(event));
+    frame.addEventListener("focusin", (event) => this.reveal(/** @type {Element} */ (event.target)));
   }
 
   /** @param {Graph} graph */

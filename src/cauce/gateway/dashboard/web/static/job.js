@@ -37,6 +37,8 @@ export class JobPage {
     this.timelinePlace = h("div");
     this.happened = h("div");
     this.progress = h("div.job-progress", { hidden: true }, meterOf());
+    /** Whether the plan was opened because the job was not done. */
+    this.watched = false;
     this.sections = this.tabs();
     this.element = h("section.job-page", { "aria-labelledby": "title" }, this.head(), this.sections.element);
     this.goTo(where);
@@ -95,6 +97,9 @@ export class JobPage {
     fillTables(this.tables, status);
     this.label(status);
     this.refresh(status);
+    // A section that the person has chosen, or a plan that they have moved, stays.
+    const untouched = this.watched && !location.hash.split("/")[3] && !this.view.graph.viewport.touched;
+    if (status.state === "done" && untouched) this.sections.open("results");
   }
 
   /** @param {Status} status */
@@ -108,7 +113,8 @@ export class JobPage {
 
   /** Called once: a job without results opens with its plan. @param {Status} status */
   arrange(status) {
-    if (!location.hash.split("/")[3] && status.state !== "done") this.sections.open("plan");
+    this.watched = !location.hash.split("/")[3] && status.state !== "done";
+    if (this.watched) this.sections.open("plan");
     if (isSql(status) && Object.keys(status.tables).length) this.showStatements(status.on);
   }
 

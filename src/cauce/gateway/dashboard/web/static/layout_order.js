@@ -33,7 +33,11 @@ export function crossings(layers, segments) {
   }
   let found = 0;
   for (const pairs of byLayer.values()) {
-    pairs.forEach(([a, b], index) => pairs.slice(index + 1).forEach(([c, d]) => ((a - c) * (b - d) < 0 ? (found += 1) : 0)));
+    for (let one = 1; one < pairs.length; one++) {
+      for (let other = 0; other < one; other++) {
+        if ((pairs[one][0] - pairs[other][0]) * (pairs[one][1] - pairs[other][1]) < 0) found += 1;
+      }
+    }
   }
   return found;
 }

@@ -1,7 +1,9 @@
 // Positions of the boxes of a layered graph whose order is known: each box as near to its neighbours as the others of its
 // layer allow. A layer is solved exactly, by pooling adjacent violators. Pure functions.
 
-const ROUNDS = 16;
+const ROUNDS = 24;
+/** The last rounds weigh the neighbours on both sides. */
+const BOTH = 12;
 /** Long lines are kept straight first: pieces between two bends weigh most. */
 const WEIGHTS = [1, 3, 9];
 
@@ -13,7 +15,7 @@ export function place(layers, segments, gap) {
   stack(layers, gap);
   const pulls = pullsOf(layers, segments);
   for (let round = 0; round < ROUNDS; round++) {
-    const side = round >= ROUNDS - 2 ? "both" : round % 2 ? "behind" : "before";
+    const side = round >= ROUNDS - BOTH ? "both" : round % 2 ? "behind" : "before";
     for (const layer of side === "behind" ? [...layers].reverse() : layers) settle(layer, pulls, side, gap.down);
   }
   const top = Math.min(...layers.flat().map((box) => box.y));

@@ -6,7 +6,7 @@ const STEP = 1.25;
 const LEAST = 0.1;
 const MOST = 2.5;
 /** The smallest scale at which a drawing is shown at first: its texts stay readable. */
-const READABLE = 0.72;
+const READABLE = 0.85;
 const LOWEST = 200;
 const KEY_STEP = 60;
 const DRAG_FROM = 4;
