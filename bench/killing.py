@@ -1,4 +1,5 @@
-"""Runs Cauce and kills its workers: `python -m bench.killing EVERY_S COUNT_FILE ARGUMENTS_OF_RUN…`.
+"""Runs Cauce and kills its workers: `python -m bench.killing EVERY_S COUNT_FILE COMMAND ARGUMENTS…`,
+where COMMAND is `run` or `sql`.
 
 Kills a busy worker every EVERY_S seconds on average, and appends the number of kills to COUNT_FILE.
 """
@@ -14,8 +15,9 @@ MOST_KILLS = 200
 """At most so many kills: a run whose workers are killed faster than they complete a part would never end."""
 
 
-def main(every_s: str, count: str, *arguments: str) -> None:
-    chaos = Chaos(arguments, float(every_s), 0, lambda line: None, weights=(("kill", 1),), most=MOST_KILLS)
+def main(every_s: str, count: str, command: str, *arguments: str) -> None:
+    weights = (("kill", 1),)
+    chaos = Chaos(arguments, float(every_s), 0, lambda line: None, weights, most=MOST_KILLS, command=command)
     chaos.play()
     with Path(count).open("a", encoding="utf-8") as file:
         file.write(f"{len(chaos.faults)}\n")

@@ -33,6 +33,7 @@ LAYERS = (
     "api",
     "process",
     "errors",
+    "lazy_dataclasses",
 )
 """From top to bottom: a layer may import itself and those below it."""
 

@@ -1,7 +1,12 @@
-"""All 22 queries of TPC-H from their SQL text as one job, compared with DuckDB: `python -m bench.tpch [--scale 1]`.
+"""All 22 queries of TPC-H from their SQL text as one job, compared with DuckDB and Polars:
+`python -m bench.tpch [--scale 1]`.
 
-Both read the same CSV files from `tpchgen-cli`, start to end, and their answers must be equal. DuckDB loads each file
-once and keeps its tables in memory; Cauce keeps nothing. `--keep DIR` keeps the files for the next time.
+All read the same CSV files from `tpchgen-cli`, start to end, and their answers must be equal. DuckDB loads each file
+once and keeps its tables in memory. Polars answers all queries in one `collect_all` of its in-memory engine, which took
+a quarter of the processor time of its streaming engine. Cauce keeps nothing. `--keep DIR` keeps the files for the next
+time.
+
+`--kill-every 1` also runs Cauce while one of its busy workers is killed every second on average.
 
 `--memory 1GB --limit 1.3GB` runs Cauce once with this budget, in a control group with this limit (needs root). The
 kernel must kill no process, and the answers must be those of DuckDB, which has no limit.
@@ -25,6 +30,9 @@ from bench.tpch.answers import differences
 from cauce.process.memory_limit import parse_size
 from cauce.process.starting import module_command
 
+PEERS = {"duckdb": "DuckDB", "polars": "Polars"}
+KILLED = "Cauce, workers killed"
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -32,6 +40,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", type=Path, metavar="DIR")
+    parser.add_argument("--peers", default=",".join(PEERS), help="duckdb, polars, or both (default)")
+    parser.add_argument("--kill-every", type=float, default=0.0, metavar="SECONDS", help="also run with kills")
     parser.add_argument("--memory", metavar="SIZE", help="budget of Cauce")
     parser.add_argument("--limit", metavar="SIZE", default="1.3GB", help="limit of the control group, with --memory")
     given = parser.parse_args()
@@ -39,21 +49,39 @@ def main() -> int:
         scratch = Path(folder)
         data = generated(given.keep or scratch, given.scale)
         warm(data)
-        ours, theirs = scratch / "cauce", scratch / "duckdb"
-        command = cauce_command(scratch, data, ours, given.workers)
-        peer = [sys.executable, "-m", "bench.tpch.in_duckdb", str(data), str(theirs), str(given.workers)]
+        arguments = cauce_arguments(scratch, data, scratch / "cauce", given.workers)
+        commands = {"Cauce": module_command("cauce", *arguments)}
         if given.memory:
-            return within_limit([*command, "--memory", given.memory], peer, ours, theirs, given.limit)
-        results = side_by_side({"Cauce": command, "DuckDB": peer}, given.rounds)
-        different = differences(ours, theirs)
+            peer = peer_command("duckdb", data, scratch, given.workers)
+            command = [*commands["Cauce"], "--memory", given.memory]
+            return within_limit(command, peer, scratch / "cauce", scratch / "duckdb", given.limit)
+        kills = scratch / "kills"
+        if given.kill_every:
+            killed = cauce_arguments(scratch, data, scratch / "killed", given.workers)
+            commands[KILLED] = module_command("bench.killing", str(given.kill_every), str(kills), *killed)
+        names = [name for name in PEERS if name in given.peers.split(",")]
+        commands |= {PEERS[name]: peer_command(name, data, scratch, given.workers) for name in names}
+        results = side_by_side(commands, given.rounds)
         sys.stdout.write(f"22 queries over {size_mb(data):.0f} MB, {given.workers} workers or threads\n\n")
-        sys.stdout.write(report(results, "DuckDB") + "\n")
+        sys.stdout.write(report(results, "Cauce") + "\n")
+        if given.kill_every:
+            sys.stdout.write(f"workers killed in each round: {' '.join(kills.read_text().split())}\n")
+        different = [
+            f"{query} of {other}"
+            for other in ("killed", *names)
+            if (scratch / other).is_dir()
+            for query in differences(scratch / "cauce", scratch / other)
+        ]
     return conclusion(different)
 
 
 def conclusion(different: list[str]) -> int:
     sys.stdout.write(f"answers differ: {', '.join(different)}\n" if different else "all answers are equal\n")
     return 1 if different else 0
+
+
+def peer_command(name: str, data: Path, scratch: Path, threads: int) -> list[str]:
+    return [sys.executable, "-m", f"bench.tpch.in_{name}", str(data), str(scratch / name), str(threads)]
 
 
 def within_limit(command: list[str], peer: list[str], ours: Path, theirs: Path, limit: str) -> int:
@@ -66,7 +94,7 @@ def within_limit(command: list[str], peer: list[str], ours: Path, theirs: Path, 
     return conclusion(differences(ours, theirs))
 
 
-def cauce_command(scratch: Path, data: Path, out: Path, workers: int) -> list[str]:
+def cauce_arguments(scratch: Path, data: Path, out: Path, workers: int) -> list[str]:
     text = scratch / "tpch.sql"
     text.write_text(script(), encoding="utf-8")
     where = [
@@ -77,7 +105,7 @@ def cauce_command(scratch: Path, data: Path, out: Path, workers: int) -> list[st
         "--out",
         str(out),
     ]
-    return module_command("cauce", "sql", *where, "--format", "parquet", "--workers", str(workers))
+    return ["sql", *where, "--format", "parquet", "--workers", str(workers)]
 
 
 def generated(folder: Path, scale: float) -> Path:

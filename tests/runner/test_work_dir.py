@@ -11,7 +11,7 @@ from cauce.errors import UsageError
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.fabric.records import Kind, record
 from cauce.process.private_files import TAG
-from cauce.runner.work_dir import NAME, WorkFolder
+from cauce.runner.work_dir import NAME, TINY_BYTES, WorkFolder, is_tiny
 
 
 def test_removing_it_keeps_files_beside_it(tmp_path: Path) -> None:
@@ -120,3 +120,22 @@ def test_with_durability_the_tag_is_synced(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
     WorkFolder(tmp_path, durable=True).close()
     assert synced == [str(tmp_path / NAME / TAG), str(tmp_path / NAME)]
+
+
+def test_a_few_bytes_are_tiny(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.csv").write_bytes(b"a\n1\n")
+    assert is_tiny(tmp_path)
+
+
+def test_files_are_added_up(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(TINY_BYTES // 2)
+    assert not is_tiny(tmp_path)
+
+
+def test_a_directory_with_many_entries_is_not_tiny(tmp_path: Path) -> None:
+    for number in range(1_001):
+        (tmp_path / f"{number}").touch()
+    assert not is_tiny(tmp_path)

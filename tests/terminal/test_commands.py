@@ -130,6 +130,7 @@ RUNS = {
     "token remove": Run(plain("token", "remove", "nobody", "--dir", "own"), "nobody", code=2),
     "deploy compose": Run(plain("deploy", "compose", "--out", "made"), "the commands to run are in made/README.md"),
     "deploy kubernetes": Run(plain("deploy", "kubernetes", "--out", "made"), "wrote made"),
+    "deploy helm": Run(plain("deploy", "helm", "--out", "made"), "wrote made"),
     # Both take minutes on a busy machine; tests/chaos and tests/cli/lab let them end by themselves.
     "chaos run": Run(
         lambda place: ["chaos", "run", "books", "--data", larger(place), "--out", "c", "--kill-every", "50ms"],
@@ -153,6 +154,9 @@ RUNS = {
     "broker check": Run(lambda place: ["broker", "check", "--dir", place.nodes], "no wrong settings"),
     "broker stop": Run(plain("broker", "stop", "--dir", "none"), "no node was running in none"),
     "bench": Run(plain("bench", "--help"), "usage: cauce bench"),
+    "config": Run(plain("config"), "there is no configuration file"),
+    # tests/mcp talks to it.
+    "mcp": Run(plain("mcp", "--dataset", "coffee"), "--dataset needs the files of the dataset", code=2),
     "completion": Run(plain("completion", "bash"), "complete -o default"),
 }  # fmt: skip
 

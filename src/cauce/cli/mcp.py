@@ -57,12 +57,12 @@ class McpOptions:
 def mcp_command(options: McpOptions, connection: ConnectionOptions) -> None:
     from cauce.mcp.results import Limits
 
+    if options.dataset and options.data is None:
+        raise UsageError("--dataset needs the files of the dataset: name their directory with --data")
     try:
         from cauce.mcp.server import serve_stdio, server_of
     except ImportError as problem:
         raise UsageError(f"the package {problem.name} is not installed: pip install 'cauce[mcp]'") from None
-    if options.dataset and options.data is None:
-        raise UsageError("--dataset needs the files of the dataset: name their directory with --data")
     source = _source(options, connection)
     try:
         server = server_of(source, Limits(options.max_rows, options.max_bytes, options.max_seconds))

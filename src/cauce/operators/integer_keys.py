@@ -3,16 +3,23 @@ rows, which Polars groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from cauce.operators.partition import key_hashes
 from cauce.scan.integers.columns import Values, all_values, column_of, is_constant
-from cauce.scan.integers.groups import Order, combined_keys, run_starts, sorted_order, sum_runs
+from cauce.scan.integers.groups import Keys, Order, combined_keys, run_starts, sorted_order, sum_runs
+from cauce.scan.integers.scatter import Placement, scatter
+
+Columns = dict[str, Values]
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Date)
+_KEY = "#combined"
+_CACHED_ROWS = 1 << 16
+_MOST_SPLIT_BITS = 11
+"""More ranges would be written in too many places at once."""
 _FEWEST_ROWS = 10_000
 _SAMPLE_ROWS = 1 << 13
 """About so many rows with different keys are the sample: those whose hash starts with zeros, so that all rows of a key
@@ -49,17 +56,49 @@ def add_groups(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame | None:
     if not _are_integers(frame, keys):
         return None
     values = all_values(frame)
-    if values is None or any(_may_overflow(each) for each in values):
+    if values is None or not frame.height:
         return None
     named = dict(zip(frame.columns, values, strict=True))
+    if any(_may_overflow(each) for name, each in named.items() if name not in keys):
+        return None
     combined = combined_keys([named[key] for key in keys])
     if combined is None:
         return None
-    ordered, order = sorted_order(*combined)
+    groups = [_added(each, bits, set(keys)) for each, bits in _in_cache(named, *combined)]
+    return pl.DataFrame(
+        [
+            column_of(
+                name, groups[0][name] if len(groups) == 1 else np.concatenate([each[name] for each in groups]), dtype
+            )
+            for name, dtype in frame.schema.items()
+        ]
+    )
+
+
+def _in_cache(columns: Columns, keys: Keys, bits: int) -> Iterator[tuple[Columns, int]]:
+    """The rows in ranges of their combined keys, ascending, each of which fits into the cache of a processor. Keys are
+    in the column `KEY`; only their lowest bits differ."""
+    split_bits = min(max((len(keys) // _CACHED_ROWS).bit_length(), 0), _MOST_SPLIT_BITS, bits)
+    if not split_bits:
+        yield {**columns, _KEY: keys}, bits
+        return
+    placement = Placement.of(keys, 1 << split_bits, 1 << (bits - split_bits))
+    positions = placement.positions()
+    moved = {name: scatter(values, positions) for name, values in {**columns, _KEY: keys}.items()}
+    for start, count in zip(placement.starts.tolist(), placement.counts.tolist(), strict=True):
+        if count:
+            yield {name: values[start : start + count] for name, values in moved.items()}, bits - split_bits
+
+
+def _added(columns: Columns, bits: int, keys: Collection[str]) -> Columns:
+    ordered, order = sorted_order(columns[_KEY], bits)
     starts = run_starts(ordered)
     firsts = order[starts]
-    sums = {name: named[name][firsts] if name in keys else _sums(named[name], order, starts) for name in frame.columns}
-    return pl.DataFrame([column_of(name, values, frame.schema[name]) for name, values in sums.items()])
+    return {
+        name: values[firsts] if name in keys else _sums(values, order, starts)
+        for name, values in columns.items()
+        if name != _KEY
+    }
 
 
 def _sums(values: Values, order: Order, starts: Order) -> Values:

@@ -13,6 +13,7 @@ from cauce.operators.aggregates.by_value import TIMES, VALUE
 from cauce.operators.order import desc
 from cauce.plan import nodes
 from cauce.plan.nodes import Node
+from cauce.scan.integers.columns import FIXED_WIDTH
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,9 @@ class Groups:
         """Aggregates over distinct values: first counts each value, then aggregates the counts."""
         valued = nodes.WithColumns(self.child, (pl.col(column).alias(VALUE),))
         source = nodes.Filter(valued, (pl.col(VALUE).is_not_null(),)) if self.nulls else valued
-        # By value too, so that the values of one key are counted by all workers. The most frequent ones are compared
-        # with all others of their key.
-        by = self.keys if any(each.most_frequent for each in wanted.values()) else (*self.keys, VALUE)
-        counted = nodes.GroupBy(source, (*self.keys, VALUE), {TIMES: Count()}, self.nulls, by)
+        keys = (*self.keys, VALUE)
+        by = keys if self._can_divide(wanted) else self.keys
+        counted = nodes.GroupBy(source, keys, {TIMES: Count()}, self.nulls, by)
         top = nodes.TopK(counted, 1, (desc(TIMES),), self.keys, "all", self.nulls)
         sides: list[Node] = []
         for values, most_frequent in ((counted, False), (top, True)):
@@ -59,6 +59,13 @@ class Groups:
             if made:
                 sides.append(nodes.GroupBy(values, self.keys, made, self.nulls))
         return sides
+
+    def _can_divide(self, wanted: Mapping[str, ByValue]) -> bool:
+        """Whether the values of a key are divided among partitions, so that all workers count them. The most frequent
+        ones are compared with all others of their key, and the second exchange is cheap only for short keys."""
+        types = self.child.schema
+        short = all(types[key] in FIXED_WIDTH for key in self.keys)
+        return short and not any(each.most_frequent for each in wanted.values())
 
     def _beside(self, left: Node, right: Node) -> Node:
         if not self.keys:

@@ -92,8 +92,9 @@ def partition_large_sides(node: Node, tables: Collection[str]) -> Node:
     inputs = {name: partition_large_sides(value, tables) for name, value in values.items() if isinstance(value, Node)}
     if any(made is not values[name] for name, made in inputs.items()):
         node = replace(node, **inputs)
-    is_broadcast = type(node) is nodes.Join and node.strategy == "broadcast"
-    return replace(node, strategy="partition") if is_broadcast and _has_all_rows(node.right, tables) else node
+    if not isinstance(node, nodes.Join) or isinstance(node, nodes.KeyFilter) or node.strategy != "broadcast":
+        return node
+    return replace(node, strategy="partition") if _has_all_rows(node.right, tables) else node
 
 
 def _has_all_rows(node: Node, tables: Collection[str]) -> bool:

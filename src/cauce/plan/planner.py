@@ -26,6 +26,7 @@ from cauce.plan.nodes.base import columns_with_position
 from cauce.plan.outputs import Output
 from cauce.plan.physical import Edge, Plan, Result, Stage, walk
 from cauce.plan.relation import Relation
+from cauce.scan.integers.packing import PACKING_VERSION
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def _with_rejects(stages: list[Stage]) -> list[Stage]:
 
 def _digest(plan: Plan, salt: str) -> str:
     # Another version of Polars may compute other frame digests, so its workers must not share a job.
-    lines = [__version__, pl.__version__, str(HASH_VERSION), salt, str(plan.partitions)]
+    lines = [__version__, pl.__version__, f"{HASH_VERSION} {PACKING_VERSION}", salt, str(plan.partitions)]
     for table in plan.tables:
         lines.append(table.reading)
     for stage in plan.stages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import polars as pl
@@ -19,6 +20,7 @@ MOST_SCALE = 4
 MOST_EQUAL_SCALE = 9
 """The same if all cells have equally many."""
 
+_DIGIT = "[0-9]"
 _WHOLE = r"-?(?:0|[1-9][0-9]*)"
 _NUMBER = rf"(?:{_WHOLE}(?:\.[0-9]*)?|-?\.[0-9]+)"
 _INTEGER = rf"^{_WHOLE}$"
@@ -51,12 +53,14 @@ def type_of_numbers(values: pl.Series) -> ColumnType | None:
         if max(scales) <= most and _reads(Decimal(max(scales)), values):
             return ColumnType("decimal", max(scales))
         return ColumnType("decimal" if _reads(TYPES["decimal"], values) else "float")
-    has_digit = bool(values.str.contains("[0-9]").any())
+    has_digit = bool(values.str.contains(_DIGIT).any())
     return ColumnType("float") if has_digit and _match(values, _FLOAT) and _reads(TYPES["float"], values) else None
 
 
 def type_of_times(values: pl.Series) -> ColumnType | None:
     """The type of dates and times as texts; None if one of the texts is neither."""
+    if not all(re.search(_DIGIT, each) for each in values.head(_FEW).to_list()):
+        return None
     return next((ColumnType(name) for name in _TIMES if _reads(TYPES[name], values)), None)
 
 
@@ -73,6 +77,9 @@ class Exceptions:
 def type_of_most(cells: pl.Series) -> Exceptions | None:
     """The type that reads most of the different values of a text column; None if there is none."""
     values = cells.drop_nulls().unique(maintain_order=True)
+    if len(values) - values.str.contains(_DIGIT).sum() > len(values) * _FEW_EXCEPTIONS:
+        # None of the types below has a value without a digit.
+        return None
     plain = values.str.contains(_DECIMAL)
     best: Exceptions | None = None
     for name in ("integer", "decimal", *_TIMES):
@@ -93,7 +100,9 @@ def _boolean(values: pl.Series) -> ColumnType | None:
 
 
 def _match(values: pl.Series, pattern: str) -> bool:
-    return all(bool(each.str.contains(pattern).all()) for each in (values.head(_FEW), values))
+    """Most columns that do not match show it in their first values, which Python compares faster than Polars."""
+    first = all(re.fullmatch(pattern, each) for each in values.head(_FEW).to_list())
+    return first and (len(values) <= _FEW or bool(values.str.contains(pattern).all()))
 
 
 def _reads(kind: Kind, values: pl.Series) -> bool:

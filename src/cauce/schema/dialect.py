@@ -73,9 +73,14 @@ def has_header(first: tuple[str, ...], rest: list[pl.Series]) -> bool | None:
         # A name is no number.
         values = pl.Series([cell for cell in first if cell], dtype=pl.String)
         return None if values.is_empty() else all(type_of_numbers(values[[n]]) is None for n in range(len(values)))
-    fits = [_fits(cell, column) for cell, column in zip(first, rest, strict=True)]
-    typed = [each for each in fits if each is not None]
-    return None if not typed else not all(typed)
+    typed = False
+    for cell, column in zip(first, rest, strict=True):
+        fits = _fits(cell, column)
+        if fits is False:
+            # One column is enough: a type takes some milliseconds to find.
+            return True
+        typed = typed or fits is not None
+    return False if typed else None
 
 
 def _fits(cell: str, column: pl.Series) -> bool | None:

@@ -25,6 +25,9 @@ CONDENSE_ROWS = 200_000
 """Rows that are buffered before they are merged into the state; at least as many as the state has, so that the cost
 stays proportional to the input."""
 
+PATIENCE = 3
+"""After a merge that saved little, so many times the rows of the state are buffered before the next one."""
+
 Name = tuple[int, int]
 """Number and producer of a record: the order in which its rows are concatenated."""
 
@@ -51,6 +54,7 @@ class Collected:
         self._buffered_rows = 0
         self._buffered_weight = 0
         self._merged = True
+        self._patience = 1
 
     def add(self, name: Name, frame: pl.DataFrame, weight: int) -> None:
         if self.edge.merge is None:
@@ -63,14 +67,16 @@ class Collected:
         self._merged = False
         self._buffered_rows += frame.height
         self._buffered_weight += weight
-        many = self._buffered_rows > max(CONDENSE_ROWS, self.state[0].height)
+        many = self._buffered_rows > max(CONDENSE_ROWS, self._patience * self.state[0].height)
         if many or (self._fold_bytes and self._buffered_weight > max(self._fold_bytes, self.weight)):
             self.condense()
 
     def condense(self) -> None:
         if self._merged or self.edge.merge is None:
             return
-        self.state = [condense(self.edge, pl.concat(self.state))]
+        rows = pl.concat(self.state)
+        self.state = [condense(self.edge, rows)]
+        self._patience = 1 if self.state[0].height * 2 <= rows.height else PATIENCE
         self.total_weight += self._buffered_weight
         self._merged, self._buffered_rows, self._buffered_weight = True, 0, 0
         if self._fold_bytes and self.edge.keys and self.edge.merge.may_shrink:

@@ -17,8 +17,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cauce.lab import broker
+
 SUITES = {"python:3.11-slim": "bookworm", "python:3.13-slim": "trixie"}
-PACKAGES = "ca-certificates,python3,python3-venv"
+PACKAGES = ("ca-certificates", "python3", "python3-venv")
+BUILD = Path(broker.__file__).with_name("debian_root.sh")
+UNABLE = 3
+"""Its exit code if a machine cannot build the directory."""
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 TIMEOUT_S = 1800
 
@@ -130,32 +135,21 @@ def is_ignored(path: Path, patterns: list[str]) -> bool:
 
 
 def base_root(image: str, cache: Path) -> Path:
-    """The directory that stands for a base image; made once."""
+    """The directory that stands for a base image; made once, as the directories of RabbitMQ are."""
     suite = SUITES[image]
     root = cache / f"python-{suite}"
     if root.is_dir():
         return root
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        raise Unable("needs root and debootstrap")
-    cache.mkdir(parents=True, exist_ok=True)
-    building = root.with_suffix(".partial")
-    shutil.rmtree(building, ignore_errors=True)
-    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, str(building), mirror()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    if done.returncode:
-        raise Unable(f"debootstrap failed: {done.stdout[-500:]}")
-    subprocess.run(["chroot", building, "python3", "-m", "venv", "/usr/local"], check=True, timeout=TIMEOUT_S)
+    system = cache / f"debian-{suite}"
+    done = subprocess.run(
+        [BUILD, suite, system, *PACKAGES], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    if done.returncode == UNABLE:
+        raise Unable(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    subprocess.run(["chroot", system, "python3", "-m", "venv", "/usr/local"], check=True, timeout=TIMEOUT_S)
     for name in ("etc/resolv.conf", CERTIFICATES):
         if Path("/", name).is_file():
-            shutil.copy(Path("/", name), building / name)
-    building.rename(root)
+            shutil.copy(Path("/", name), system / name)
+    system.rename(root)
     return root
-
-
-def mirror() -> str:
-    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = [line.split()[0] for line in done.stdout.splitlines() if line.endswith(" Debian")]
-    if not found:
-        raise Unable("the sources of apt name no mirror of Debian")
-    return found[0]

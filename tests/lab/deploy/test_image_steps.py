@@ -1,5 +1,5 @@
 """Every step of both Dockerfiles, run in directories with a Debian system: the one of the project, and the one that
-`cauce deploy` writes. The last stage then answers a question as its own user.
+`cauce deploy` writes. The last stage then answers a question and starts a service as its own user.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from tests.lab.deploy.reading import Written
 
 ROOT = Path(__file__).parents[3]
 CACHE = ROOT / ".cache/image"
+SERVICE = """
+{cauce} serve --dir /var/lib/cauce/service --port 0 --workers 1 --gateways 1 --doctors 1 --detach &&
+{cauce} status --dir /var/lib/cauce/service && {cauce} stop --dir /var/lib/cauce/service
+"""
 COMPILER = "from importlib.util import find_spec; print(find_spec('numba') is not None)"
 
 
@@ -36,6 +40,9 @@ def check(stage: Stage) -> None:
     assert answered.returncode == 0, answered.stderr
     (answer,) = (stage.root / "tmp/answers").glob("*.csv")
     assert answer.read_text().splitlines() == ["shop,total", "north,4.5", "south,2.0"]
+    started = stage.run(["/bin/sh", "-c", SERVICE.format(cauce=" ".join(stage.entry))])
+    assert started.returncode == 0, started.stdout + started.stderr
+    assert "Cauce is ready on http://127.0.0.1:" in started.stdout
     for probe in ("cauce-alive", "cauce-wait"):
         assert stage.run(["test", "-x", f"/usr/local/bin/{probe}"]).returncode == 0
 

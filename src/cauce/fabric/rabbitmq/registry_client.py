@@ -15,7 +15,16 @@ from cauce.fabric.rabbitmq.connection.amqp import ANSWER_S
 from cauce.fabric.rabbitmq.queues import Queues
 from cauce.fabric.rabbitmq.registry import Fact, Job, Registry, Renew, dump, load
 from cauce.fabric.rabbitmq.streams.messages import decode
-from cauce.fabric.rabbitmq.streams.subscription import IDLE_S, SILENT_S, Delivery, Subscription, Subscriptions, is_cut
+from cauce.fabric.rabbitmq.streams.reader import is_newer
+from cauce.fabric.rabbitmq.streams.subscription import (
+    AT_END,
+    IDLE_S,
+    SILENT_S,
+    Delivery,
+    Subscription,
+    Subscriptions,
+    is_cut,
+)
 from cauce.fabric.rabbitmq.streams.writer import Writer
 
 _WAIT_S = 0.1
@@ -34,6 +43,9 @@ class RegistryClient:
         self._queues = queues
         self._subscription: Subscription | None = None
         self._own_seq = -1
+        self._at_end = False
+        """Whether the next subscription starts at the end of the stream, to see whether the broker lost messages."""
+        self._looking = False
         self._renew_after = RENEW_AFTER + random.randrange(RENEW_AFTER // 2)
         self._ended: list[Job] = []
 
@@ -53,7 +65,7 @@ class RegistryClient:
                 pass
             if self._own_seq >= seq:
                 return
-            self._close_if_silent(SILENT_S)
+            self._at_end |= self._close_if_silent(SILENT_S)
             if monotonic() > deadline:
                 raise FabricLost("RabbitMQ does not deliver its registry stream: check the broker and retry")
             self._subscriptions.changes.wait(seen, _WAIT_S)
@@ -103,31 +115,46 @@ class RegistryClient:
     def _subscribe(self, deadline: float) -> None:
         if self._subscription is None or self._subscription.ended:
             start: int | str = "first" if self.registry.start is None else self.registry.next
+            self._looking, self._at_end = self._at_end and self.registry.start is not None, False
+            if self._looking:
+                start = AT_END
             # The connection thread reconnects by itself.
             with suppress(FabricLost):
                 self._subscription = self._subscriptions.start(self._stream, start, deadline)
 
-    def _close_if_silent(self, for_s: float) -> None:
-        if self._subscription is not None:
-            self._subscription.close_if_silent(for_s)
+    def _close_if_silent(self, for_s: float) -> bool:
+        return self._subscription is not None and self._subscription.close_if_silent(for_s)
 
     def _take_next(self) -> bool:
         found = None if self._subscription is None else self._subscription.take()
-        if found is not None:
-            self._take(found)
-        return found is not None
+        if found is None:
+            return False
+        looking, self._looking = self._looking, False
+        if looking and found.offset > self.registry.next:
+            # Nothing is lost: the messages in between follow from their offset on.
+            self.close()
+            return False
+        self._take(found)
+        return True
 
     def _take(self, found: Delivery) -> None:
         registry = self.registry
+        message = decode(found.body, f"registry {self._stream}, message {found.offset}")
         if found.offset < registry.next:
+            if is_newer(message, self._writer.author, self._own_seq + 1):
+                # It was not there when we read this far: the broker has lost confirmed messages that we have applied.
+                self._rebuild()
             return
         if registry.start is not None and is_cut(registry.next, found.offset):
-            # Retention dropped messages that we have not read: rebuild the state from the start.
-            self.registry = Registry()
-            self.close()
-            self._subscription = None
+            # Retention dropped messages that we have not read.
+            self._rebuild()
             return
-        message = decode(found.body, f"registry {self._stream}, message {found.offset}")
         if message.author == self._writer.author:
             self._own_seq = max(self._own_seq, message.seq)
         self._ended += registry.apply(found.offset, load(message.note) if message.note else [])
+
+    def _rebuild(self) -> None:
+        """Reads the registry from its start."""
+        self.registry = Registry()
+        self.close()
+        self._subscription = None

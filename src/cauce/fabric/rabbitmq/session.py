@@ -31,6 +31,7 @@ from cauce.fabric.rabbitmq.queues import (
 )
 from cauce.fabric.rabbitmq.registry import Fact, Finished, Job
 from cauce.fabric.rabbitmq.registry_client import RegistryClient
+from cauce.fabric.rabbitmq.streams.reader import Own
 from cauce.fabric.rabbitmq.streams.reader_group import ReaderGroup
 from cauce.fabric.rabbitmq.streams.subscription import Subscriptions
 from cauce.fabric.rabbitmq.streams.writer import Writer
@@ -72,6 +73,7 @@ class Session:
         )
         self.queues = Queues(self._reading)
         self.writer = Writer(self._publishing)
+        self._own = Own(self.writer.author, lambda: self.writer.next_seq)
         self._to_nodes: list[ConnectionThread] = []
         self._subscriptions = Subscriptions(self._reading, changes, lambda: self._to_each_node(broker, changes, probe))
         self.registry_client = RegistryClient(
@@ -130,7 +132,7 @@ class Session:
         name = stream_name(self.namespace, job, log.group)
         found = self._reader_groups.get(name)
         if found is None:
-            found = self._reader_groups[name] = ReaderGroup(self._subscriptions, name, self.writer.author)
+            found = self._reader_groups[name] = ReaderGroup(self._subscriptions, name, self._own)
         return found
 
     def lease_queue(self, job: Job, queue: str) -> LeaseQueue:

@@ -7,7 +7,8 @@
 #
 # Prints the directory. Exits with 3 and the reason if this machine cannot build it, with 1 if the build failed.
 # `cauce broker start --version` and the tests run nodes from it; their processes see its /usr instead of that of the
-# machine. It is built once, needs root and three to four minutes, and takes 0.4 GB. The build starts no service.
+# machine. It is built once, needs root and three to four minutes, and takes 0.4 GB. The build starts no service:
+# debian_root.sh does it.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -25,64 +26,19 @@ root=$cache/rabbitmq-$version
 
 if [ -d "$root" ]; then echo "$root"; exit 0; fi
 
-unable() { echo "RabbitMQ $version: $1" >&2; exit 3; }
-failed() { echo "RabbitMQ $version: $1" >&2; exit 1; }
-
-[ "$(id -u)" -eq 0 ] || unable "building its directory $root needs root"
-command -v apt-get >/dev/null || unable "building its directory $root needs Debian's apt-get"
-unshare --mount true 2>/dev/null || unable "running it needs mount namespaces, which this machine does not allow"
-# In a mount namespace of its own: debootstrap's mounts vanish with it, even if it is killed.
-if [ -z "${CAUCE_BUILDS_ROOT:-}" ]; then CAUCE_BUILDS_ROOT=1 exec unshare --mount "$0" "$@"; fi
-mkdir -p "$cache"
-
+mkdir -p "$cache" 2>/dev/null || { echo "RabbitMQ $version: building its directory $root needs root" >&2; exit 3; }
 # A second builder waits for the first one and then uses its result.
 exec 9>"$root.lock"
 flock 9
 if [ -d "$root" ]; then echo "$root"; exit 0; fi
 
-if ! command -v debootstrap >/dev/null; then
-    install() { DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends debootstrap >/dev/null 9>&-; }
-    install 2>/dev/null || { apt-get update -qq 9>&- && install; } || unable "could not install debootstrap"
-fi
-
-# The mirror of this machine: the first configured source with Debian's main archive.
-mirrors() { apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 'Created-By: Packages' | awk '$2 == "Debian" { print $1 }'; }
-if [ -z "$(mirrors)" ]; then apt-get update -qq 9>&- || true; fi
-mirror=$(mirrors | head -n 1)
-[ -n "$mirror" ] || unable "the sources of apt name no mirror of Debian"
-proxy=
-eval "$(apt-config shell proxy Acquire::http::Proxy)"
-if [ -n "$proxy" ] && [ "$proxy" != DIRECT ]; then export http_proxy=$proxy; fi
-
-command -v wget >/dev/null || unable "debootstrap needs wget"
-wget -q --spider --tries=2 --timeout=20 "${mirror%/}/dists/$suite/Release" 9>&- ||
-    unable "the mirror of this machine cannot be reached or has no suite $suite"
-
-# Leftovers of a builder that was killed; none is in use while we hold the lock.
-rm -rf --one-file-system "$root.partial."*
-building=$(mktemp -d "$root.partial.XXXXXX")
-log=$root.log
-trap 'umount -q "$building/proc" "$building/sys" 2>/dev/null || true; rm -rf --one-file-system "$building"' EXIT
-
 echo "building RabbitMQ $version from Debian $suite in $root (once, three to four minutes)" >&2
-build() {
-    debootstrap --variant=minbase "$suite" "$building" "$mirror"
-    # Every package asks it before it starts a service: 101 means that none may be started.
-    printf '#!/bin/sh\nexit 101\n' >"$building/usr/sbin/policy-rc.d"
-    chmod 755 "$building/usr/sbin/policy-rc.d"
-    DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$building" \
-        apt-get install -qq -y --no-install-recommends rabbitmq-server
-    rm -rf "$building"/var/cache/apt/archives/*.deb "$building"/var/lib/apt/lists/*
-}
-# Its processes must not inherit the lock.
-if ! build >"$log" 2>&1 </dev/null 9>&-; then
-    tail -n 3 "$log" >&2
-    failed "the build of its directory failed; the log is $log"
+system=$root.system
+"$(dirname "$0")/debian_root.sh" "$suite" "$system" rabbitmq-server 9>&-
+if ! compgen -G "$system/usr/lib/rabbitmq/lib/rabbitmq_server-$version.*" >/dev/null; then
+    echo "RabbitMQ $version: Debian $suite now has another one: $(ls "$system/usr/lib/rabbitmq/lib")" >&2
+    rm -rf --one-file-system "$system"
+    exit 1
 fi
-if ! compgen -G "$building/usr/lib/rabbitmq/lib/rabbitmq_server-$version.*" >/dev/null; then
-    failed "Debian $suite now has another one: $(ls "$building/usr/lib/rabbitmq/lib")"
-fi
-chmod 755 "$building"
-umount -q "$building/proc" "$building/sys" 2>/dev/null || true
-mv -T "$building" "$root"
+mv -T "$system" "$root"
 echo "$root"

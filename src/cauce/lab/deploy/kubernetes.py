@@ -46,7 +46,7 @@ def hosts(plan: Plan) -> list[str]:
 
 def files(plan: Plan, secrets: Secrets, certificates: Certificates) -> list[File]:
     doctors = doctor_addresses([f"doctor-{number}.doctor" for number in range(1, plan.doctors + 1)])
-    given = {
+    given: dict[str, object] = {
         **values(plan, quantity),
         "doctors": doctors,
         "broker_tls": broker.TLS_FOLDER,

@@ -37,9 +37,9 @@ def _sort_pass(
         counts[digit] = total
         total += count
     for i in range(keys.size):
-        digit = np.int64(keys[i] >> np.uint64(shift) & mask)
-        at = counts[digit]
-        counts[digit] = at + 1
+        place = np.int64(keys[i] >> np.uint64(shift) & mask)
+        at = counts[place]
+        counts[place] = at + 1
         to_keys[at] = keys[i]
         to_order[at] = order[i]
 
@@ -56,9 +56,9 @@ def _sort_keys_pass(keys: Keys, to_keys: Keys, counts: npt.NDArray[np.int64], sh
         counts[digit] = total
         total += count
     for i in range(keys.size):
-        digit = np.int64(keys[i] >> np.uint64(shift) & mask)
-        at = counts[digit]
-        counts[digit] = at + 1
+        place = np.int64(keys[i] >> np.uint64(shift) & mask)
+        at = counts[place]
+        counts[place] = at + 1
         to_keys[at] = keys[i]
 
 

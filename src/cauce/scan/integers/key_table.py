@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,7 +26,8 @@ def _fill(keys: Keys, table: Table, known: Keys, numbers: Numbers) -> int:
     count = 0
     for i in range(keys.size):
         ahead = min(i + _AHEAD, keys.size - 1)
-        prefetch(table, np.int64(mixed_number(np.uint64(keys[ahead])) & mask))
+        near: Any = np.int64(mixed_number(np.uint64(keys[ahead])) & mask)
+        prefetch(table, near)
         slot = mixed_number(np.uint64(keys[i])) & mask
         while table[slot] != 0 and known[table[slot] - 1] != keys[i]:
             slot = (slot + np.uint64(1)) & mask
@@ -41,7 +44,8 @@ def _find(keys: Keys, table: Table, known: Keys, absent: int, numbers: Numbers) 
     mask = np.uint64(table.size - 1)
     for i in range(keys.size):
         ahead = min(i + _AHEAD, keys.size - 1)
-        prefetch(table, np.int64(mixed_number(np.uint64(keys[ahead])) & mask))
+        near: Any = np.int64(mixed_number(np.uint64(keys[ahead])) & mask)
+        prefetch(table, near)
         slot = mixed_number(np.uint64(keys[i])) & mask
         while table[slot] != 0 and known[table[slot] - 1] != keys[i]:
             slot = (slot + np.uint64(1)) & mask

@@ -16,6 +16,9 @@ import polars as pl
 
 from cauce.scan.integers.columns import DTYPES, Mask, Values, column_of, lists_of, type_name, values_of, whole_numbers
 
+PACKING_VERSION = 1
+"""Part of every plan's digest: processes that pack rows differently must not share a job."""
+
 MAGIC = b"CAUCEROW"
 """Arrow IPC starts with other bytes."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 
 import pytest
 
@@ -11,9 +12,10 @@ from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Position
 from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import queues as rabbitmq_queues
+from cauce.fabric.rabbitmq import registry_client
 from cauce.fabric.rabbitmq import session as rabbitmq_session
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
-from cauce.fabric.rabbitmq.queues import stream_name
+from cauce.fabric.rabbitmq.queues import registry_name, stream_name
 from cauce.fabric.rabbitmq.streams import reader as rabbitmq_reader
 from cauce.fabric.rabbitmq.streams import subscription as rabbitmq_subscription
 from cauce.fabric.rabbitmq.streams.messages import CHUNK_BYTES, encode
@@ -23,6 +25,8 @@ from tests.conformance.worlds import data, drain, names
 from tests.fabric.rabbit import direct, publish
 
 Open = Callable[[], RabbitFabric]
+PATIENCE_S = 30.0
+SOON_S = 0.3
 CRASHED, LIVE = b"d" * 16, b"l" * 16
 
 
@@ -218,3 +222,34 @@ def test_readers_are_few_however_many_logs_are_read(
             assert names(found) == [(log, seq) for seq in range(round_ + 1)]
         reader.read_barrier()
         assert len(reader._open.session._subscriptions) <= 7
+
+
+def lose(fabric: RabbitFabric, stream: str) -> None:
+    """Makes the broker lose all messages of a stream, as in a power failure of all its nodes."""
+    session = fabric._open.session
+    session.queues.remove([stream], monotonic() + PATIENCE_S)
+    session.queues.make_streams([stream], monotonic() + PATIENCE_S)
+
+
+def test_a_reader_that_was_ahead_of_a_stream_that_lost_messages_reports_it(
+    fabric: RabbitFabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rabbitmq_reader, "SILENT_S", SOON_S)
+    for seq in range(1, 40):
+        fabric.append("j", Log("log"), data(0, seq))
+    _, position = drain(fabric, "j", Log("log"))
+    lose(fabric, stream_of(fabric))
+    fabric.append("j", Log("log"), data(0, 40))
+    for _ in range(2):
+        with pytest.raises(CorruptRecord, match="the broker has lost confirmed messages"):
+            fabric.read("j", Log("log"), position, 1 << 20)
+
+
+def test_a_registry_that_lost_messages_is_read_from_its_start(
+    fabric: RabbitFabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry_client, "SILENT_S", SOON_S)
+    fabric.create_job("k", b"")
+    lose(fabric, registry_name(fabric._open.session.namespace))
+    fabric.create_job("l", b"l")
+    assert fabric.jobs() == ["l"]

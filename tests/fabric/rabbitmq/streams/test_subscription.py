@@ -13,7 +13,7 @@ from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import registry_client
 from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
-from cauce.fabric.rabbitmq.streams import reader_group
+from cauce.fabric.rabbitmq.streams import reader
 from cauce.fabric.rabbitmq.streams.subscription import Subscription
 from tests.conformance.worlds import data, drain, names
 
@@ -24,7 +24,7 @@ PATIENCE_S = 8.0
 
 @pytest.fixture
 def fabric(namespace: str, monkeypatch: pytest.MonkeyPatch) -> RabbitFabric:
-    for module in (registry_client, reader_group):
+    for module in (registry_client, reader):
         for name in ("SILENT_S", "IDLE_S"):
             monkeypatch.setattr(module, name, SOON_S)
     made = RabbitFabric(parse(namespace), PATIENCE_S)

@@ -8,12 +8,21 @@ compare in stream order.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cauce.errors import CorruptRecord
 from cauce.fabric.contract import Position
 from cauce.fabric.rabbitmq.streams.messages import PATIENCE, Assembly, Message, decode
-from cauce.fabric.rabbitmq.streams.subscription import Delivery, Subscription, Subscriptions, is_cut
+from cauce.fabric.rabbitmq.streams.subscription import (
+    AT_END,
+    IDLE_S,
+    SILENT_S,
+    Delivery,
+    Subscription,
+    Subscriptions,
+    is_cut,
+)
 from cauce.fabric.records import Record
 
 _KEY = "at"
@@ -39,6 +48,11 @@ def position_at(cursor: int) -> Position:
 
 def offset_of(cursor: int) -> int:
     return cursor >> _INDEX_BITS
+
+
+def is_newer(message: Message, author: bytes, seq: int) -> bool:
+    """Whether an author has appended a message after its messages before this seq."""
+    return message.author == author and message.seq >= seq
 
 
 @dataclass
@@ -75,8 +89,16 @@ class _Log:
         return records, cursor
 
 
+class Own:
+    """What a session appends itself: the author of its messages, and the number of the next one."""
+
+    def __init__(self, author: bytes, next_seq: Callable[[], int]) -> None:
+        self.author = author
+        self.next_seq = next_seq
+
+
 class Reader:
-    def __init__(self, subscriptions: Subscriptions, stream: str, start: int, own: bytes) -> None:
+    def __init__(self, subscriptions: Subscriptions, stream: str, start: int, own: Own) -> None:
         self.stream = stream
         self.next = start
         """The offset of the next message to demultiplex."""
@@ -86,6 +108,11 @@ class Reader:
         """The seq of the last message of our own session that was read."""
         self._subscriptions = subscriptions
         self._own = own
+        self._opened_seq = 0
+        """Our messages from this seq on were appended after the last message that was read."""
+        self._at_end = False
+        """Whether the next subscription starts at the end of the stream, to see whether the broker lost messages."""
+        self._looking = False
         self._start = start
         self._logs: dict[str, _Log] = {}
         self._dropped: set[str] = set()
@@ -105,13 +132,22 @@ class Reader:
     def open(self, deadline: float) -> bool:
         """Subscribes if necessary. False if the stream does not exist (yet)."""
         if not self.is_open:
-            self._subscription = self._subscriptions.start(self.stream, self._expected, deadline)
+            self._looking, self._at_end = self._at_end, False
+            if not self._looking:
+                self._opened_seq = self._own.next_seq()
+            start = AT_END if self._looking else self._expected
+            self._subscription = self._subscriptions.start(self.stream, start, deadline)
         return self.is_open
 
-    def close_if_silent(self, for_s: float) -> None:
-        """Call it only if nothing is left to read."""
+    def close_if_idle(self) -> None:
+        """Subscribes again if nothing has arrived for long. Call it only if nothing is left to read."""
         if self._subscription is not None:
-            self._subscription.close_if_silent(for_s)
+            self._subscription.close_if_silent(IDLE_S)
+
+    def close_if_silent(self) -> None:
+        """The same, while a confirmed message is awaited: then the end of the stream is read first."""
+        if self._subscription is not None and self._subscription.close_if_silent(SILENT_S):
+            self._at_end = True
 
     def close(self) -> None:
         if self._subscription is not None:
@@ -151,14 +187,31 @@ class Reader:
         found = None if self._subscription is None else self._subscription.take()
         if found is None:
             return False
-        if found.offset >= self._expected:
-            try:
+        looking, self._looking = self._looking, False
+        if looking and found.offset > self._expected:
+            # Nothing is lost: the messages in between follow from their offset on.
+            self.close()
+            return False
+        try:
+            if found.offset >= self._expected:
                 self._take(found, log)
-            except CorruptRecord:
-                # A later read raises the same error again.
-                self.close()
-                raise
+            else:
+                self._check_kept(found)
+        except CorruptRecord:
+            # A later read raises the same error again.
+            self.close()
+            raise
         return True
+
+    def _check_kept(self, found: Delivery) -> None:
+        """Messages before the next one may arrive from the end of a stream. But one that we have appended since is
+        behind all that were ever read, unless the broker has lost confirmed messages."""
+        where = f"stream {self.stream}, message {found.offset}"
+        if is_newer(decode(found.body, where), self._own.author, self._opened_seq):
+            raise CorruptRecord(
+                f"{where} was appended after message {self._expected - 1} had been read: the broker has lost confirmed "
+                "messages, as in a power failure of a majority of its nodes; run the job again"
+            )
 
     def _take(self, found: Delivery, log: str) -> None:
         where = f"stream {self.stream}, message {found.offset}"
@@ -181,7 +234,7 @@ class Reader:
             self._sort(found.offset, message, finished, log)
 
     def _sort(self, offset: int, message: Message, finished: Record | None, log: str) -> None:
-        if message.author == self._own:
+        if message.author == self._own.author:
             self.own_seq = max(self.own_seq, message.seq)
         records = message.records if finished is None else [finished]
         if not records or message.log in self._dropped:

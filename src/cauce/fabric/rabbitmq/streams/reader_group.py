@@ -11,8 +11,8 @@ from time import monotonic
 
 from cauce.errors import FabricLost
 from cauce.fabric.contract import Batch, Position
-from cauce.fabric.rabbitmq.streams.reader import Reader, cursor_of, offset_of, position_at
-from cauce.fabric.rabbitmq.streams.subscription import IDLE_S, SILENT_S, Subscriptions
+from cauce.fabric.rabbitmq.streams.reader import Own, Reader, cursor_of, offset_of, position_at
+from cauce.fabric.rabbitmq.streams.subscription import Subscriptions
 
 FIRST_S = 0.05
 """How long the first read of a stream waits for existing messages."""
@@ -24,7 +24,7 @@ _MARKER_AFTER_S = 0.5
 
 
 class ReaderGroup:
-    def __init__(self, subscriptions: Subscriptions, stream: str, own: bytes) -> None:
+    def __init__(self, subscriptions: Subscriptions, stream: str, own: Own) -> None:
         self.stream = stream
         self._subscriptions = subscriptions
         self._own = own
@@ -64,7 +64,10 @@ class ReaderGroup:
                 self._track(reader)
                 if records:
                     return Batch(records, position_at(behind))
-                reader.close_if_silent(IDLE_S if self._is_up_to_date(log, reader) else SILENT_S)
+                if self._is_up_to_date(log, reader):
+                    reader.close_if_idle()
+                else:
+                    reader.close_if_silent()
             if self._is_up_to_date(log, reader):
                 self._merge(log, cursor, reader)
                 return Batch([], position)

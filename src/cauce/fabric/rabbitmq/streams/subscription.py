@@ -29,6 +29,9 @@ SILENT_S = 5.0
 a consumer without an error: it must subscribe again."""
 IDLE_S = 30.0
 """The same if it is not known whether there is a message."""
+AT_END = "last"
+"""The offset of the last messages of a stream. A consumer at an offset that the stream does not have receives nothing
+until it has: one that waits for a confirmed message looks there whether the broker has lost messages."""
 ELSEWHERE_S = 2.0
 """How long to wait for a connection to nodes that may have a replica of a stream."""
 
@@ -152,10 +155,12 @@ class Subscription:
     def waiting_bytes(self) -> int:
         return self._came_bytes - self._taken_bytes
 
-    def close_if_silent(self, for_s: float) -> None:
-        """Closes it if no message has arrived for this long: its reader opens another one."""
-        if not self.ended and monotonic() - self.arrived_at > for_s:
+    def close_if_silent(self, for_s: float) -> bool:
+        """Closes it if no message has arrived for this long: its reader opens another one. Returns whether it did."""
+        silent = not self.ended and monotonic() - self.arrived_at > for_s
+        if silent:
             self.close()
+        return silent
 
     def open(self, connection: Connection, offset: int | str) -> None:
         channel: BrokerChannel = connection.channel()
