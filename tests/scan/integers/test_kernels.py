@@ -77,10 +77,11 @@ def test_keys_of_more_than_63_bits_are_not_combined() -> None:
     assert combined_keys([np.array([0, 2**40]), np.array([0, 2**40])]) is None
 
 
+@pytest.mark.parametrize("seed", [0, 1 << 62])
 @pytest.mark.parametrize("span", [1, 50, 2**62])
-def test_a_key_table_numbers_keys_by_first_occurrence(span: int) -> None:
+def test_a_key_table_numbers_keys_by_first_occurrence(span: int, seed: int) -> None:
     keys, probes = RNG.integers(-span, span, 3_000), RNG.integers(-span, span, 3_000)
-    table = KeyTable(keys)
+    table = KeyTable(keys, seed)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys.tolist()))}
     assert table.size == len(numbers)
     assert table.own.tolist() == [numbers[key] for key in keys.tolist()]
