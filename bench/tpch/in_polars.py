@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 
 def main(data: Path, out: Path, threads: int) -> None:
@@ -16,11 +15,10 @@ def main(data: Path, out: Path, threads: int) -> None:
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     import polars as pl
 
-    from bench.tpch.polars_queries import QUERIES
+    from bench.tpch.polars_queries import QUERIES, Tables
 
     out.mkdir(parents=True, exist_ok=True)
-    files = {file.stem: file for file in sorted(data.glob("*.csv"))}
-    tables = SimpleNamespace(**{name: pl.scan_csv(file, try_parse_dates=True) for name, file in files.items()})
+    tables = Tables(*[pl.scan_csv(data / f"{name}.csv", try_parse_dates=True) for name in Tables._fields])
     answers = pl.collect_all([query(tables) for query in QUERIES], engine="in-memory")
     for number, frame in enumerate(answers, 1):
         frame.write_parquet(out / f"q{number:02}.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,21 @@ def test_file_named_by_a_variable_overrides_a_secret_of_the_configuration(
     (here / "cauce.toml").touch(mode=0o600)
     monkeypatch.setenv("CAUCE_TOKEN_FILE", "token")
     assert given('token = "from file"', "jobs")["token"] == "from variable"
+
+
+def test_file_that_another_user_can_write_is_read_only_if_it_is_named(here: Path) -> None:
+    (here / "cauce.toml").touch()
+    (here / "cauce.toml").chmod(0o666)
+    assert "can be written by another user" in refused("[serve]\nport = 1", *SERVE)
+    assert given("[serve]\nport = 1", *SERVE, "--config", "cauce.toml")["port"] == 1
+    assert given("[serve]\nport = 1", *SERVE, "--config", "")["port"] == 8080
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to another user")
+def test_file_of_another_user_is_read_only_if_it_is_named(here: Path) -> None:
+    (here / "cauce.toml").touch(mode=0o644)
+    os.chown(here / "cauce.toml", 12345, 12345)
+    assert "can be written by another user" in refused("", *SERVE)
 
 
 def test_kept_dataset_on_the_command_line_replaces_the_files_of_the_configuration() -> None:

@@ -76,7 +76,7 @@ def test_a_cancelled_wait_ends_at_the_next_status(fake: Fake) -> None:
 @pytest.mark.parametrize(
     ("made", "blocking", "left_out"),
     [
-        (AsyncJob, Job, {"head", "raw_pages", "save_rejects", "until_complete"}),
+        (AsyncJob, Job, {"head", "raw_pages", "rejects_head", "save_rejects", "until_complete"}),
         (AsyncService, Service, {"keep", "kept", "kept_files", "reached", "settings", "start", "using"}),
     ],
 )

@@ -115,7 +115,7 @@ FILES = [
     ),
     Case(
         "No permission to write the answers",
-        f"./cauce run {SHOP} --out sealed/answers",
+        f"./cauce run {SHOP} --out sealed/answers --workers 2",
         2,
         (r"sealed/answers", r"Permission denied", r"choose|another"),
         "Choose another directory with `--out`.",
@@ -130,7 +130,7 @@ FILES = [
     ),
     Case(
         "The disk is full",
-        f"./cauce run {SHOP} --out small/answers",
+        f"./cauce run {SHOP} --out small/answers --workers 2",
         1,
         (r"no space left", r"small/answers", r"free some space"),
         "Free some space and run the same command again, which continues where it stopped. Or keep the run's own files "
@@ -231,7 +231,7 @@ DATASETS = [
 RUNS = [
     Case(
         "A second run in the same directory",
-        f"./cauce run {SHOP} --out busy",
+        f"./cauce run {SHOP} --out busy --workers 2",
         2,
         (r"busy/\.cauce-work", r"wait", r"--out"),
         "Wait until the first run ends, or give the second one its own directory.",
@@ -240,7 +240,7 @@ RUNS = [
     ),
     Case(
         "An interrupted run",
-        "./cauce run slow.py --data examples/my_shop --out stopped",
+        "./cauce run slow.py --data examples/my_shop --out stopped --workers 2",
         130,
         (r"stopped/\.cauce-work", r"same command|Continue with"),
         "Run the same command again. It continues where it stopped. To give up, remove `.cauce-work` in the output "

@@ -95,7 +95,7 @@ class World:
 
     @contextmanager
     def _busy(self, case: Case) -> Iterator[None]:
-        other = self._start("./cauce run slow.py --data examples/my_shop --out busy", case)
+        other = self._start("./cauce run slow.py --data examples/my_shop --out busy --workers 2", case)
         try:
             other.wait_for("loading the dataset")
             yield

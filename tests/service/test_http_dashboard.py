@@ -173,11 +173,6 @@ def test_a_log_is_searched_in_any_case(service: Running) -> None:
     assert service.get(f"/v1/cluster/processes/gateway-1/log?search={'x' * 201}").status == 400
 
 
-def test_the_only_gateway_cannot_be_stopped_over_http(service: Running) -> None:
-    reply = service.send_json("PUT", "/v1/cluster/processes/gateway-1", {"running": False})
-    assert reply.what == (409, "last-gateway")
-
-
 @pytest.mark.parametrize("name", ["doctor-1", "worker-999", "nobody-1", "gateway-1%00"])
 def test_only_known_workers_and_gateways_can_be_stopped(service: Running, name: str) -> None:
     assert service.send_json("PUT", f"/v1/cluster/processes/{name}", {"running": False}).status == 404

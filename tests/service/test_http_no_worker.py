@@ -95,6 +95,25 @@ def test_the_workers_can_be_started_over_http(idle: Running) -> None:
     until("a worker to run", lambda: not notice(idle))
 
 
+def test_a_worker_is_stopped_and_started_over_http(idle: Running) -> None:
+    path = "/v1/cluster/processes/worker-1"
+
+    def state() -> str:
+        processes = idle.get("/v1/cluster").json()["processes"]
+        assert isinstance(processes, list)
+        return str(next(each["state"] for each in processes if each["name"] == "worker-1"))
+
+    assert idle.send_json("PUT", path, {"running": True}).json() == {"name": "worker-1", "running": True}
+    until("worker-1 to run", lambda: state() == "running")
+    assert idle.send_json("PUT", path, {"running": False}).json() == {"name": "worker-1", "running": False}
+    until("worker-1 to stop", lambda: state() == "stopped")
+
+
+def test_the_only_gateway_cannot_be_stopped_over_http(idle: Running) -> None:
+    reply = idle.send_json("PUT", "/v1/cluster/processes/gateway-1", {"running": False})
+    assert reply.what == (409, "last-gateway")
+
+
 def test_a_service_scaled_to_no_workers_names_the_command_and_can_be_given_some(idle: Running, case: Case) -> None:
     assert cauce(idle.folder, "scale", "workers=0", "--dir", str(idle.folder)).code == 0
     until("no worker to run", lambda: "the service has 0 workers; add some with ./cauce scale workers=" in notice(idle))

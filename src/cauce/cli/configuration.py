@@ -120,7 +120,20 @@ def find(given: str | None) -> Path | None:
     named = os.environ.get(VARIABLE) if given is None else given
     if named is not None:
         return Path(named) if named else None
-    return Path(FILE) if os.path.isfile(FILE) else None
+    return _here() if os.path.isfile(FILE) else None
+
+
+def _here() -> Path:
+    """The file in the current directory. It may name a gateway that gets our token, or a dataset whose code runs: one
+    that another user could have put here is not read unasked."""
+    path = Path(FILE)
+    found = path.stat()
+    if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+        raise UsageError(
+            f"{FILE} in the current directory can be written by another user, and is not read; name it with "
+            f'--config {FILE} to read it, or pass --config ""'
+        )
+    return path
 
 
 def read(path: Path, tree: Tree) -> Configuration:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 _TEXT_BYTES = 16
@@ -15,6 +17,19 @@ _DEFAULT_BYTES = 8
 def weigh(frame: pl.DataFrame) -> int:
     """The bytes of all values of a frame."""
     return sum(_weigh(column) for column in frame)
+
+
+def row_weights(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
+    """The bytes of each row, which add up to those of `weigh`; None for lists and structs."""
+    if any(isinstance(dtype, pl.List | pl.Struct) for dtype in frame.dtypes):
+        return None
+    made = np.zeros(frame.height, np.int64)
+    for column in frame:
+        if _is_text(column.dtype):
+            made += _TEXT_BYTES + _lengths(column).fill_null(0).to_numpy().astype(np.int64)
+        else:
+            made += _width(column.dtype)
+    return made
 
 
 def weigh_state(frame: pl.DataFrame, keys: Collection[str], longest: Mapping[str, int]) -> int:

@@ -110,7 +110,7 @@ async def get_all(settings: GatewaySettings) -> dict[str, int]:
         paths = [path for path, methods in gateway.routes.table().items() if "GET" in methods]
         named = {
             path: path.format(
-                job=JOB, table="books", query="q1", dataset="x", version="x", file="x", process="x", seq=0
+                job=JOB, table="books", query="q1", dataset="x", version="x", file="x", process="x", stage=0, seq=0
             )
             for path in paths
         }

@@ -60,7 +60,11 @@ def start_logs(role: str) -> FilteringBoundLogger:
     terminal = sys.stderr.isatty()
     text = _settings.is_text(terminal=terminal)
     coloured = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    last: Any = structlog.dev.ConsoleRenderer(colors=coloured) if text else structlog.processors.JSONRenderer()
+    last: Any = (
+        structlog.dev.ConsoleRenderer(colors=coloured, timestamp_key="time")
+        if text
+        else structlog.processors.JSONRenderer()
+    )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

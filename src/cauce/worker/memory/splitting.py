@@ -15,7 +15,7 @@ import polars as pl
 
 from cauce.job.frames import dump_frame, load_frame
 from cauce.operators.partition import key_hashes, side_by_side
-from cauce.operators.weight import longest_texts, weigh
+from cauce.operators.weight import longest_texts, row_weights, weigh
 from cauce.plan.nodes import Mergeable
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
@@ -148,11 +148,14 @@ class EdgeSplitter:
     def _write_pieces(
         self, ordered: pl.DataFrame, placement: Placement, runs: list[Runs] | None, merge: Mergeable | None
     ) -> None:
+        weights = row_weights(ordered)
+        upto = None if weights is None else np.concatenate([[0], np.cumsum(weights)])
         for number, start, size in _filled(placement, self._first):
             piece = ordered.slice(start, size)
+            weight = weigh(piece) if upto is None else int(upto[start + size] - upto[start])
             kept = piece if merge is None else merge.condense(piece)
             named = [(0, 0, kept.height)] if runs is None else runs[number]
-            self._parts[number].add(named, kept, weigh(piece), placement, number)
+            self._parts[number].add(named, kept, weight, placement, number)
 
 
 def _filled(placement: Placement, first: int) -> Iterator[tuple[int, int, int]]:

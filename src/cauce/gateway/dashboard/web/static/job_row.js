@@ -14,7 +14,7 @@ export function makeRow(status, toggled) {
   const queries = status.queries.join(", ");
   const link = h("a.job-link", { href: `#/job/${encodeURIComponent(status.job)}` }, breakable(status.job));
   return h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, link), h("td", {}, h("span.state")),
-    h("td", {}, h("div", {}, breakable(datasetWords(status))), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
+    h("td", {}, h("div.clamped", { title: datasetWords(status) }, breakable(datasetWords(status))), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
     h("td"), h("td", {}, meterOf()), h("td"),
     h("td", {}, h("time"), h("div.quiet.small")));
 }
