@@ -34,13 +34,14 @@ from cauce.scan.parts import Part
 from cauce.worker.edge_input import Collected, Intake
 from cauce.worker.job_table import Host
 from cauce.worker.journal import Journal, JournalState
-from cauce.worker.loop import SLICE_S, Worker
+from cauce.worker.loop import SLICE_S, SPILLING_COST, Worker
 from cauce.worker.open_job import CRASH_PAUSE_S
 from cauce.worker.set_aside import SetAside
 from cauce.worker.tasks.fold_task import FoldTask
 from cauce.worker.tasks.limits import Limits
 from cauce.worker.tasks.source_task import SourceTask
 from cauce.worker.tasks.task import Step, Task
+from cauce.worker.turns import Turns
 from tests.datasets.test_load import SHOP
 
 
@@ -420,6 +421,26 @@ def test_a_long_step_lets_tasks_of_other_owners_run(tmp_path: Path) -> None:
     assert done_within == [True]
     run_until(worker, cluster, "large")
     assert cluster.rows("large") == [("tea", 100)]
+
+
+def test_the_time_of_a_job_that_exceeds_its_memory_counts_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.add("large", shop(tmp_path / "large", 4), owner="heavy")
+    cluster.add("small", shop(tmp_path / "small", 4), owner="light")
+    monkeypatch.setattr(FoldTask, "spilled_bytes", property(lambda task: task.context.job == "large"))
+    charged: set[tuple[str, float]] = set()
+    charge = Turns.charge
+
+    def record_charge(turns: Turns[object], owner: str, cost: float) -> None:
+        charged.add((owner, cost))
+        charge(turns, owner, cost)
+
+    monkeypatch.setattr(Turns, "charge", record_charge)
+    worker = cluster.worker()
+    run_until(worker, cluster, "small")
+    run_until(worker, cluster, "large")
+    assert {cost for owner, cost in charged if owner == "light"} == {1.0}
+    assert ("heavy", SPILLING_COST) in charged
 
 
 def test_a_crash_after_a_suspension_is_attributed_to_the_resumed_task(tmp_path: Path) -> None:

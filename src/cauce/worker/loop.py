@@ -38,6 +38,11 @@ MOST_SUSPENDED = 4
 """Maximum number of suspended steps, each of a different owner: a suspended step keeps its memory."""
 
 
+SPILLING_COST = 3.0
+"""How often the time of a job counts that exceeds its memory: it slows down itself rather than jobs of other owners,
+which get three quarters of the time while they have work."""
+
+
 class Worker:
     """Works in rounds: find jobs, acquire some leases, then run one step of every task held."""
 
@@ -151,7 +156,8 @@ class Worker:
         try:
             return run()
         finally:
-            self._turns.charge(owner, 1.0 if self._clock is None else self._clock() - self._slice_start)
+            used = 1.0 if self._clock is None else self._clock() - self._slice_start
+            self._turns.charge(owner, used * (SPILLING_COST if held.job.spills else 1.0))
             self._running = None
 
     def _start_step(self, owner: str, held: HeldTask) -> bool:

@@ -42,6 +42,11 @@ class OpenJob:
             self.crashes, self.crashes_since = crashes, now
         return now - self.crashes_since >= min(crashes * CRASH_PAUSE_S, MOST_CRASH_PAUSE_S)
 
+    @property
+    def spills(self) -> bool:
+        """Whether a task held here has exceeded its memory and writes temporary files."""
+        return any(held.task.spilled_bytes for held in self.held[FOLDS])
+
     def all_held(self) -> list[HeldTask]:
         return [held for queue in self.held.values() for held in queue]
 
