@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import polars as pl
@@ -35,7 +36,7 @@ from cauce.worker.edge_input import Collected, Intake
 from cauce.worker.job_table import Host
 from cauce.worker.journal import Journal, JournalState
 from cauce.worker.loop import SLICE_S, SPILLING_COST, Worker
-from cauce.worker.open_job import CRASH_PAUSE_S
+from cauce.worker.open_job import CRASH_PAUSE_S, FIRST_POLL_S, LONGEST_POLL_S, HeldTask, OpenJob
 from cauce.worker.set_aside import SetAside
 from cauce.worker.tasks.fold_task import FoldTask
 from cauce.worker.tasks.limits import Limits
@@ -1037,3 +1038,40 @@ def test_a_job_that_is_deleted_during_a_step_is_dropped_quietly(tmp_path: Path) 
     assert {job for job, _ in worker.held()} <= {"job"}
     assert "gone" not in cluster.store.jobs
     assert asides == []
+
+
+def test_a_task_that_waits_for_input_is_polled_at_growing_intervals(tmp_path: Path) -> None:
+    """Its job holds no more work until the client sends parts: busy jobs beside it must not keep polling it."""
+    cluster, clock = Cluster(), Ticking()
+    prepared = shop(tmp_path / "waits", 4)
+    topology = Topology(prepared.plan, 2)
+    manifest = Manifest("waits", "shop", ("q1",), {}, 2, 2, prepared.plan.digest, 1, owner="one")
+    create(MemoryFabric(cluster.store), manifest, topology)
+    worker = Worker(MemoryFabric(cluster.store), plans={"waits": prepared.plan}, host=Host(clock=clock))
+    while worker.step():
+        pass
+    for _ in range(500):
+        clock.now += LONGEST_POLL_S
+        while worker.step():
+            pass
+    before = worker.steps
+    for _ in range(100):
+        clock.now += LONGEST_POLL_S / 100
+        while worker.step():
+            pass
+    assert worker.leases > 0
+    assert worker.steps - before <= 2 * worker.leases
+
+
+def test_a_task_is_polled_at_once_when_another_of_its_job_has_moved() -> None:
+    job = OpenJob(cast(Any, None), cast(Any, None))
+    one, other = (HeldTask(job, FOLDS, cast(Any, None), cast(Any, None)) for _ in range(2))
+    job.held[FOLDS] += [one, other]
+    for _ in range(5):
+        one.back_off(7.0)
+    assert one.poll_due > 7.0
+    assert one.poll_s > FIRST_POLL_S
+    worker = Worker(MemoryFabric(Store()), host=Host(clock=Ticking()))
+    other.moved = True
+    worker._schedule_polls(other)
+    assert (one.poll_s, one.poll_due) == (FIRST_POLL_S, 0.0)

@@ -125,11 +125,13 @@ class Worker:
         return moved or took
 
     def _start_round(self) -> None:
-        """Gives every task one turn, except those of owners with a suspended step."""
+        """Gives every task one turn, except those of owners with a suspended step and those that wait for input and
+        were polled a moment ago."""
+        now = self._now()
         jobs = self._table.unsuspended().values()
-        held = (each for job in jobs for queue in (FOLDS, SOURCES) for each in job.held[queue])
+        held = (each for job in jobs for queue in (FOLDS, SOURCES) for each in job.held[queue] if each.poll_due <= now)
         self._turns.refill(((each.job.manifest.owner, each) for each in held), self._suspended)
-        self._round_due = self._now() + ROUND_S
+        self._round_due = now + ROUND_S
 
     def _now(self) -> float:
         return 0.0 if self._clock is None else self._clock()
@@ -265,6 +267,7 @@ class Worker:
         try:
             outcome = self._step(job, held.task)
             held.moved = outcome is not Step.WAITING
+            self._schedule_polls(held)
             if outcome is Step.FINISHED:
                 held.lease.complete()
                 job.held[queue].remove(held)
@@ -281,6 +284,14 @@ class Worker:
         if job.context.milestones != milestones:
             self._table.progressed(job.manifest.job)
         return outcome is not Step.WAITING
+
+    def _schedule_polls(self, held: HeldTask) -> None:
+        """A task that moved may have written input of any other task of its job."""
+        if held.moved:
+            for each in held.job.all_held():
+                each.poll_now()
+        elif self._clock is not None:
+            held.back_off(self._clock())
 
     def _step(self, job: OpenJob, task: Task) -> Step:
         """Runs a step. Jobs of a service, which have an owner, have statistics."""

@@ -12,6 +12,9 @@ from cauce.worker.tasks.task import Task
 
 CRASH_PAUSE_S, MOST_CRASH_PAUSE_S = 1.0, 5.0
 """Backoff for a job that has crashed workers without progress: per consecutive crash, and at most."""
+FIRST_POLL_S, SHORT_POLL_S, LONGEST_POLL_S = 0.0005, 0.01, 0.25
+"""Interval at which a task that waits for input is polled: at first, after a tenth of a second, and after half a
+minute."""
 
 
 @dataclass(eq=False)
@@ -22,6 +25,17 @@ class HeldTask:
     task: Task
     moved: bool = True
     """Whether its last step found work; initially true."""
+    poll_s: float = FIRST_POLL_S
+    poll_due: float = 0.0
+    """When to run its next step, by the clock of the worker."""
+
+    def back_off(self, now: float) -> None:
+        """Called after a step that found no work: the interval to the next one grows."""
+        self.poll_due = now + self.poll_s
+        self.poll_s = min(self.poll_s * (1.3 if self.poll_s < SHORT_POLL_S else 1.01), LONGEST_POLL_S)
+
+    def poll_now(self) -> None:
+        self.poll_s, self.poll_due = FIRST_POLL_S, 0.0
 
 
 @dataclass(eq=False)

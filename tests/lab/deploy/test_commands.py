@@ -80,7 +80,7 @@ def test_the_command_has_the_defaults_of_the_plan() -> None:
 
 def test_the_commands_of_the_deployment_page_are_valid() -> None:
     commands = re.findall(r"^\./cauce (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [command.split()[1] for command in commands] == ["compose", "kubernetes"]
+    assert [command.split()[1] for command in commands] == ["compose", "kubernetes", "helm"]
     for command in commands:
         parse(shlex.split(command))
 
