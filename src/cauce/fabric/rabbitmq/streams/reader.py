@@ -51,7 +51,7 @@ def offset_of(cursor: int) -> int:
 
 
 def is_newer(message: Message, author: bytes, seq: int) -> bool:
-    """Whether an author has appended a message after its messages before this seq."""
+    """Whether the message is of this author and has this sequence number or a later one."""
     return message.author == author and message.seq >= seq
 
 
@@ -97,7 +97,7 @@ class _Log:
 
 
 class Own:
-    """What a session appends itself: the author of its messages, and the number of the next one."""
+    """The author of the messages that this connection appends, and the sequence number of the next one."""
 
     def __init__(self, author: bytes, next_seq: Callable[[], int]) -> None:
         self.author = author
