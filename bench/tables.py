@@ -57,7 +57,9 @@ def _kills(entry: Result) -> str:
 
 def reading(results: dict[str, Result]) -> str:
     """What each program made of each damaged file."""
-    cases = results["reading"]["cases"]
+    cases = results.get("reading", {}).get("cases", [])
+    if not cases:
+        return ""
     names = [entry["name"] for entry in cases[0]["entries"]]
     lines = [f"| damage | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     for case in cases:
