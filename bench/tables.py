@@ -47,7 +47,7 @@ def _suite_row(result: Result) -> str:
 
 
 def _median(entries: list[Result]) -> float:
-    return statistics.median(entries[0]["wall_s"])
+    return float(statistics.median(entries[0]["wall_s"]))
 
 
 def _kills(entry: Result) -> str:

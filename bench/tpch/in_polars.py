@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,13 +22,15 @@ def main(data: Path, out: Path, threads: int) -> None:
     from bench.tpch.polars_queries import QUERIES, Tables
 
     out.mkdir(parents=True, exist_ok=True)
-    tables = Tables(*[_table(pl, data / name) for name in Tables._fields])
+    tables = Tables(*[_table(data / name) for name in Tables._fields])
     answers = pl.collect_all([query(tables) for query in QUERIES], engine="in-memory")
     for number, frame in enumerate(answers, 1):
         frame.write_parquet(out / f"q{number:02}.parquet")
 
 
-def _table(pl: ModuleType, stem: Path) -> LazyFrame:
+def _table(stem: Path) -> LazyFrame:
+    import polars as pl
+
     file = stem.with_suffix(".parquet")
     if file.is_file():
         return pl.scan_parquet(file).with_columns(pl.selectors.decimal().cast(pl.Float64))

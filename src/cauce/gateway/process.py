@@ -162,7 +162,8 @@ def run_gateway(
     beating: list[asyncio.Task[None]] = []
     config = uvicorn.Config(
         gateway.app(),
-        http=Receiver,
+        # uvicorn declares a narrower type, and only calls it.
+        http=Receiver,  # type: ignore[arg-type]
         ws="none",
         loop="uvloop",
         lifespan="on",
