@@ -15,6 +15,9 @@ ROWS = 500_000
 EVERY = 1_000
 """One of so many rows is damaged."""
 
+LATE = 80_000
+"""From this row on, the amounts of one file are decimals: beyond what programs sample to infer a type."""
+
 CITIES = ("Bogotá", "Lima", "Quito", "La Paz", "Santiago", "Asunción", "Montevideo")
 Line = Callable[[int, str, str], bytes]
 """The line of a row, from its number, its status and its amount."""
@@ -68,7 +71,7 @@ def _two_line_ends(number: int, status: str, amount: str) -> bytes:
 
 def _late_decimals(number: int, status: str, amount: str) -> bytes:
     """Whole numbers up to a late row, decimals from there on."""
-    return plain(number, status, amount if number > 400_000 else amount.partition(".")[0])
+    return plain(number, status, amount if number > LATE else amount.partition(".")[0])
 
 
 def _replacing(old: bytes, new: bytes) -> Line:
@@ -87,7 +90,7 @@ CASES = (
     Case("bytes that are not UTF-8", _replacing(b"a plain", b"a \xff\xfe plain"), plain),
     Case("zero bytes", _replacing(b"a plain", b"a \0 plain"), plain),
     Case("two kinds of line ends, empty lines", _replacing(b"\n", b"\n\n\r\n"), _two_line_ends),
-    Case("decimals after 400,000 whole numbers", _late_decimals, _late_decimals, b"\xef\xbb\xbf"),
+    Case("decimals after 80,000 whole numbers", _late_decimals, _late_decimals, b"\xef\xbb\xbf"),
 )
 
 
@@ -102,7 +105,7 @@ def generated(cache: Path, case: Case, rows: int) -> File:
         (unfinished / "visits.csv").write_bytes(b"".join(_lines(case, numbered)))
         unfinished.rename(folder)
     intact = [number for number, status in numbered if status == INTACT]
-    cents = sum(_cents(number, whole=case.intact is _late_decimals and number <= 400_000) for number in intact)
+    cents = sum(_cents(number, whole=case.intact is _late_decimals and number <= LATE) for number in intact)
     return File(case.name, folder, len(intact), cents, rows - len(intact))
 
 
