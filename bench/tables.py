@@ -26,12 +26,28 @@ COLUMNS: dict[str, Callable[[str], bool]] = {
 }
 
 
+SUITES = """\
+Suites (`./cauce bench --suite`), each as one job from SQL texts: time of the peer divided by Cauce's, answers \
+compared. `Cauce with kills` is Cauce's time while a worker is killed every second, divided by that without. Peaks of memory are \
+those of all processes.
+
+"""
+READING = """\
+Files of {rows:,} rows, of which {damaged:,} are damaged (`./cauce bench --suite reading`). A time alone means that \
+every intact row was found with its values; `reported` counts damaged rows that the program named.
+
+"""
+
+
 def suites(results: dict[str, Result]) -> str:
     """Times of peers divided by Cauce's, the time of Cauce under kills divided by that without, and peaks of memory."""
+    shown = [result for result in results.values() if "entries" in result]
+    if not shown:
+        return ""
     heads = [*COLUMNS, "Cauce with kills", "peak MB: Cauce", "DuckDB, loaded", "DuckDB, files", "Polars"]
     lines = [f"| | files | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
-    lines += [_suite_row(result) for result in results.values() if "entries" in result]
-    return "\n".join(lines) + "\n"
+    lines += [_suite_row(result) for result in shown]
+    return SUITES + "\n".join(lines) + "\n"
 
 
 def _suite_row(result: Result) -> str:
@@ -61,11 +77,13 @@ def reading(results: dict[str, Result]) -> str:
     if not cases:
         return ""
     names = [entry["name"] for entry in cases[0]["entries"]]
+    damaged = sum(case["damaged"] for case in cases) / len(cases)
+    intro = READING.format(rows=cases[0]["rows"] + cases[0]["damaged"], damaged=round(damaged))
     lines = [f"| damage | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     for case in cases:
         cells = [_reading_cell(case, entry) for entry in case["entries"]]
         lines.append(f"| {case['case']} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return intro + "\n".join(lines) + "\n"
 
 
 def _reading_cell(case: Result, entry: Result) -> str:

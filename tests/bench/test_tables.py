@@ -49,6 +49,6 @@ def test_a_reading_is_shown_with_its_time_or_its_fault() -> None:
 def test_only_the_table_between_its_comments_is_replaced() -> None:
     page = "before\n<!-- table: suites -->\nold\n<!-- end -->\nafter\n"
     text = rendered(page, {"one": SUITE})
-    assert text.startswith("before\n<!-- table: suites -->\n| | files |")
+    assert text.startswith("before\n<!-- table: suites -->\nSuites (")
     assert text.endswith("|\n<!-- end -->\nafter\n")
     assert "old" not in text
