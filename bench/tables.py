@@ -28,8 +28,8 @@ COLUMNS: dict[str, Callable[[str], bool]] = {
 
 SUITES = """\
 Suites (`./cauce bench --suite`), each as one job from SQL texts: time of the peer divided by Cauce's, answers \
-compared. `Cauce with kills` is Cauce's time while a worker is killed every second, divided by that without. Peaks of memory are \
-those of all processes.
+compared. `Cauce with kills` is Cauce's time while a worker is killed every second, divided by that \
+without. Peaks of memory are those of all processes.
 
 """
 READING = """\
