@@ -2,7 +2,8 @@
 # Builds the documentation as a searchable site: `scripts/site.sh [DIRECTORY]`, by default out/site.
 #
 # Its generator has an environment of its own in .cache/site, made from requirements-docs.lock once for each content of
-# the lock. The reference of the Python API is written by scripts/reference.py in the environment of `./cauce`.
+# the lock. The reference of the Python API is written by scripts/reference.py in the environment of `./cauce`. The site
+# fetches nothing from elsewhere: the library that draws diagrams, which the theme would fetch, is in the lock too.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 target=$(realpath -m "${1:-$root/out/site}")
@@ -28,7 +29,7 @@ set_up_generator() {
         exit 3
     }
     "$generator/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
-        -r "$root/requirements-docs.lock" >&2 || {
+        --no-deps -r "$root/requirements-docs.lock" >&2 || {
         echo "could not install what requirements-docs.lock lists; check the network and run this again" >&2
         exit 3
     }
@@ -50,6 +51,19 @@ cp -r "$root"/*.md "$root/LICENSE" "$root/docs" "$root/examples" "$build/pages"
 find "$build/pages" -name __pycache__ -prune -exec rm -rf {} +
 "$python" "$root/scripts/reference.py" "$build/pages/docs/reference"
 (cd "$build" && "$generator/bin/zensical" build --clean --strict >&2)
+
+# The theme names the address of the library in its script, once; the site gets a copy beside that script.
+"$generator/bin/python" - "$build/site" <<'PYTHON' || exit 1
+import re, shutil, sys, sysconfig
+from pathlib import Path
+(script,) = Path(sys.argv[1]).glob("assets/javascripts/bundle.*.js")
+beside = 'new URL("mermaid.js",document.querySelector("script[src*=\\"javascripts/bundle.\\"]").src).href'
+text, count = re.subn(r'"https://[^"]+/mermaid\.min\.js"', lambda found: beside, script.read_text(encoding="utf-8"))
+if count != 1:
+    sys.exit(f"{script.name} names the library that draws diagrams {count} times; expected once: adapt scripts/site.sh")
+script.write_text(text, encoding="utf-8")
+shutil.copy(Path(sysconfig.get_path("purelib"), "mermaidx/assets/mermaid.js"), script.with_name("mermaid.js"))
+PYTHON
 
 touch "$build/site/$mark"
 rm -rf "$target"
