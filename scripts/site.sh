@@ -52,18 +52,7 @@ find "$build/pages" -name __pycache__ -prune -exec rm -rf {} +
 "$python" "$root/scripts/reference.py" "$build/pages/docs/reference"
 (cd "$build" && "$generator/bin/zensical" build --clean --strict >&2)
 
-# The theme names the address of the library in its script, once; the site gets a copy beside that script.
-"$generator/bin/python" - "$build/site" <<'PYTHON' || exit 1
-import re, shutil, sys, sysconfig
-from pathlib import Path
-(script,) = Path(sys.argv[1]).glob("assets/javascripts/bundle.*.js")
-beside = 'new URL("mermaid.js",document.querySelector("script[src*=\\"javascripts/bundle.\\"]").src).href'
-text, count = re.subn(r'"https://[^"]+/mermaid\.min\.js"', lambda found: beside, script.read_text(encoding="utf-8"))
-if count != 1:
-    sys.exit(f"{script.name} names the library that draws diagrams {count} times; expected once: adapt scripts/site.sh")
-script.write_text(text, encoding="utf-8")
-shutil.copy(Path(sysconfig.get_path("purelib"), "mermaidx/assets/mermaid.js"), script.with_name("mermaid.js"))
-PYTHON
+"$generator/bin/python" "$root/scripts/site_pages.py" "$build/site"
 
 touch "$build/site/$mark"
 rm -rf "$target"
