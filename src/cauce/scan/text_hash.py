@@ -189,7 +189,7 @@ def _hash_all(
     data: Bytes, views: Views, origins: Ints, secret: Bytes, start: Hashes, lanes: Hashes, hashes: Hashes
 ) -> None:
     for i in range(hashes.size):
-        size = np.int64(views[4 * i])
+        size: Any = np.int64(views[4 * i])
         # A short text is in its view; the view of another one holds its first bytes, its buffer and its place there.
         at = 16 * i + 4
         if size > _INLINE_BYTES:

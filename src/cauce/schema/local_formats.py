@@ -48,7 +48,7 @@ def _numbers(values: pl.Series) -> LocalFormat | None:
     for words, pattern, sql in _NUMBERS:
         if _share(values, pattern):
             fitting = values.filter(values.str.contains(pattern))
-            scale = fitting.str.extract(pattern).str.len_bytes().max() or 0
+            scale = max(fitting.str.extract(pattern).str.len_bytes().fill_null(0).to_list())
             function = "CAST" if len(fitting) == len(values) else "TRY_CAST"
             return LocalFormat(words, fitting[0], f"{function}({sql} AS DECIMAL(18,{scale}))")
     return None
