@@ -1,5 +1,6 @@
 """Compiles all kernels that are not in the cache yet, so that no run waits for the compiler."""
 
+from cauce.scan import text_hash
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup
 from cauce.scan.integers import groups, key_table, scatter
@@ -17,6 +18,7 @@ __all__ = [
     "located",
     "lookup",
     "scatter",
+    "text_hash",
 ]
 
 
