@@ -33,8 +33,8 @@ from cauce.sql_frontend.lowering.sorting import sort_keys
 from cauce.sql_frontend.parse import Script, Statement, parse
 from cauce.sql_frontend.planning.joins import JoinPlanner
 from cauce.sql_frontend.planning.prune import pruned
-from cauce.sql_frontend.planning.text_sides import TextSides
 from cauce.sql_frontend.planning.subqueries import Decorrelator
+from cauce.sql_frontend.planning.text_sides import TextSides
 from cauce.sql_frontend.problems import SqlError, StatementError, line_and_column
 from cauce.sql_frontend.tree import Constant, columns_of
 from cauce.sql_frontend.types import VARCHAR, SqlType
