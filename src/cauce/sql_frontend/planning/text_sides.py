@@ -8,15 +8,16 @@ conditions: if a key is in few rows of the larger one, most rows cannot meet any
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import polars as pl
 
 from cauce.sql_frontend.planning.semi_joins import MOST_KEYS, SemiJoins
 from cauce.sql_frontend.planning.sizes import BROADCAST_ROWS
 from cauce.sql_frontend.planning.steps import with_inputs
-from cauce.sql_frontend.tree import Join, Step
+from cauce.sql_frontend.tree import Expr, Join, JoinKind, Step
 
 _TIMES_LARGER = 4
 _LARGE_ROWS = 500_000
@@ -24,6 +25,11 @@ _LARGE_ROWS = 500_000
 
 _MOST_KEYS = 2 * MOST_KEYS
 """The rows of the smaller side are known better than those that a condition leaves."""
+
+
+_FILTERED: dict[JoinKind, Literal["left", "right"]] = {"left": "right", "right": "left", "semi": "left"}
+"""The side that keeps no row without a match. An inner join is left out: its larger side often refers to the smaller
+one, so that all its rows match."""
 
 
 @dataclass
@@ -43,21 +49,17 @@ class TextSides:
     def _filtered(self, step: Join) -> Join:
         if self.semi_joins.sizes.rows(step.right) < BROADCAST_ROWS:
             return step
-        for side in _sides_without_unmatched_rows(step):
-            one, other = (step.left, step.right) if side == "left" else (step.right, step.left)
-            if self._is_costly(one, other):
-                return replace(step, **{side: self.semi_joins.by_any_keys(one, other, step.conditions, _MOST_KEYS)})
+        side = _FILTERED.get(step.how)
+        if side == "left" and self._is_costly(step.left, step.right):
+            return replace(step, left=self._with_keys_of(step.left, step.right, step.conditions))
+        if side == "right" and self._is_costly(step.right, step.left):
+            return replace(step, right=self._with_keys_of(step.right, step.left, step.conditions))
         return step
+
+    def _with_keys_of(self, step: Step, other: Step, conditions: Iterable[Expr]) -> Step:
+        return self.semi_joins.by_any_keys(step, other, conditions, _MOST_KEYS)
 
     def _is_costly(self, step: Step, other: Step) -> bool:
         rows = self.semi_joins.sizes.rows(step)
         texts = any(kind.dtype in (pl.String, pl.List) for kind in step.columns.values())
         return texts and rows >= max(_LARGE_ROWS, _TIMES_LARGER * self.semi_joins.sizes.rows(other))
-
-
-def _sides_without_unmatched_rows(step: Join) -> Iterator[str]:
-    """The sides of which rows without a match are dropped."""
-    if step.how in ("inner", "semi", "right"):
-        yield "left"
-    if step.how in ("inner", "left", "semi", "anti"):
-        yield "right"
