@@ -105,7 +105,8 @@ def residual_join(
     cells: int,
 ) -> Iterator[Late]:
     """Joins rows with those of the right side, given in one or several blocks, that have equal keys and satisfy
-    predicates on both sides, in slices of at most `cells` cells. Rows of the left side without a match come last."""
+    predicates on both sides, in slices of at most `cells` cells. Rows of the left side without a match come last. The
+    column `LEFT_ROW` numbers the rows of the left side."""
     numbered = left.beside(pl.DataFrame({LEFT_ROW: np.arange(left.height, dtype=np.int64)}))
     found = np.zeros(left.height, dtype=np.bool_)
     others = pl.DataFrame()
@@ -119,7 +120,13 @@ def residual_join(
                 yield kept
     if how != "inner":
         chosen = np.flatnonzero(found if how == "semi" else ~found).astype(np.int64)
-        yield left.take(chosen, others.clear(len(chosen)) if how == "left" else None)
+        yield numbered.take(chosen, others.clear(len(chosen)) if how == "left" else None)
+
+
+def in_left_order(pieces: Iterable[Late], columns: Sequence[str]) -> Late:
+    """All rows of a residual join, in the order of the left side; the matches of one row keep their order."""
+    joined = pl.concat([each.frame([*columns, LEFT_ROW]) for each in pieces])
+    return Late(joined.sort(LEFT_ROW, maintain_order=True).drop(LEFT_ROW))
 
 
 def _certainly_small(height: int, right: Build, slice_cells: int) -> bool:

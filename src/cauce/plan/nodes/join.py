@@ -11,7 +11,7 @@ import polars as pl
 
 from cauce.errors import PlanError
 from cauce.operators.aggregates.base import UNKNOWN
-from cauce.operators.expansion import Expansion, expanding_join, residual_join
+from cauce.operators.expansion import Expansion, expanding_join, in_left_order, residual_join
 from cauce.operators.join import Build, LookupJoin, join
 from cauce.operators.late import Late
 from cauce.operators.order import POSITION
@@ -128,7 +128,11 @@ class Join(Beside, Expanding):
         for rows in evaluation.pieces(self.left):
             columns = columns_of(self.left, rows)
             builds = self._blocks(evaluation) if in_blocks else iter([self._build(evaluation)])
-            yield from residual_join(rows, columns, builds, self.how, self.predicates, evaluation.slice_cells)
+            found = residual_join(rows, columns, builds, self.how, self.predicates, evaluation.slice_cells)
+            if evaluation.in_order:
+                yield in_left_order(found, columns_of(self, rows))
+            else:
+                yield from found
 
     def _blocks(self, evaluation: Evaluation) -> Iterator[Build]:
         for block in evaluation.pieces(self.right):

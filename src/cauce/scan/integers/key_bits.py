@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,13 +28,13 @@ def _set(keys: Keys, low: int, bits: Bits) -> None:
 @kernel(I8, Array("int64", read=True), I8, I8, Array("uint64", read=True), Array("int64"))
 def _find(keys: Keys, low: int, size: int, bits: Bits, rows: Rows) -> int:
     """Writes the rows whose key is in the set. Returns how many there are."""
-    count = 0
+    count: Any = 0
     for i in range(keys.size):
         # Unsigned arithmetic wraps around, so that a key below the range becomes a large number.
         distance = min(np.uint64(keys[i]) - np.uint64(low), np.uint64(size))
         rows[count] = i
         count += np.int64(bits[distance >> np.uint64(6)] >> (distance & np.uint64(63)) & np.uint64(1))
-    return count
+    return count  # type: ignore[no-any-return]
 
 
 class KeyBits:
