@@ -66,6 +66,7 @@ def crash_everywhere(dataset: str, query: str, fold_bytes: int) -> int:
 def test_a_crash_at_any_step_of_a_split_fold_changes_nothing(calls: Counter[str]) -> None:
     assert crash_everywhere("movies", "q4", 100)
     assert calls["_split"]
+    assert calls["received_in_blocks"]
 
 
 @pytest.mark.soak

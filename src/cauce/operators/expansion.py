@@ -6,7 +6,7 @@ Lists are copied with their rows, texts are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,6 +121,22 @@ def residual_join(
     if how != "inner":
         chosen = np.flatnonzero(found if how == "semi" else ~found).astype(np.int64)
         yield numbered.take(chosen, others.clear(len(chosen)) if how == "left" else None)
+
+
+def batched(pieces: Iterable[Late], columns: Callable[[Late], Sequence[str]], rows: int) -> Iterator[Late]:
+    """Pieces that are put together until they have so many rows."""
+    held: list[Late] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(each.height for each in held) >= rows:
+            yield _together(held, columns)
+            held = []
+    if held:
+        yield _together(held, columns)
+
+
+def _together(pieces: Sequence[Late], columns: Callable[[Late], Sequence[str]]) -> Late:
+    return pieces[0] if len(pieces) == 1 else Late(pl.concat([each.frame(columns(each)) for each in pieces]))
 
 
 def in_left_order(pieces: Iterable[Late], columns: Sequence[str]) -> Late:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cauce.plan.nodes import KeyFilter, Mergeable, Node, Receive, Scan, Spread
+from cauce.plan.nodes import KeyFilter, Mergeable, Node, Receive, Scan, Sort, Spread
 from cauce.plan.nodes.base import Gathers
 from cauce.plan.outputs import Output
 from cauce.scan.tables import TableSpec
@@ -52,10 +52,15 @@ class Stage:
     def roots(self) -> tuple[Node, ...]:
         return tuple(edge.node for edge in self.sends) + ((self.result.node,) if self.result else ())
 
+    @property
+    def unsorted_roots(self) -> tuple[Node, ...]:
+        """The roots without the sort of an answer, which may take place in temporary files."""
+        return tuple(root.child if isinstance(root, Sort) else root for root in self.roots)
+
     def can_stream(self, edges: Collection[int]) -> bool:
         """Whether the rows of these inputs may come in pieces."""
         try:
-            for root in self.roots:
+            for root in self.unsorted_roots:
                 root.streams(edges)
         except Gathers:
             return False

@@ -44,13 +44,13 @@ def received_in_blocks(task: Task, spill: Spill) -> Received:
     if frames is not None:
         # Another stage, which has more inputs, has parked them.
         return with_shared(kept, frames)
-    blocks = [each for each in found if task.spec.stage.can_stream([each.edge.number])]
+    stage = task.spec.stage
+    blocks = [each for each in found if stage.can_stream([each.edge.number])]
     whole = collect_all([each for each in found if each not in blocks], limit)
-    if whole is None:
+    if whole is None or not stage.can_stream([each.edge.number for each in blocks]):
         raise _exceeded(task, limit)
-    return in_pieces(
-        spill, blocks, with_shared(kept, whole), "side", max(limit // len(found), 1), task.spec.stage.roots
-    )
+    share = max(limit // len(found), 1)
+    return in_pieces(spill, blocks, with_shared(kept, whole), "side", share, stage.unsorted_roots)
 
 
 def _filters(task: Task) -> dict[int, pl.DataFrame]:
