@@ -76,6 +76,7 @@ def _lowered(script: Script, statement: Statement, catalogue: Catalogue, paramet
     step = planner.step(Decorrelator(names).step(bound.step))
     outputs = tuple(each.unique for each in bound.outputs)
     step = pruned(step, {*outputs, *(name for item in bound.order for name in columns_of(item.expr))})
+    step = TextSides(planner.semi_joins).step(step)
 
     def where(at: int) -> str:
         line, column = line_and_column(script.text, at)

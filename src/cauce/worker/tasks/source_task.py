@@ -67,6 +67,7 @@ class SourceTask(Task):
             self._spill.close()
 
     def _received(self) -> Received:
+        """Its broadcast inputs. Raises NotVisible if they must be read again and are not visible yet."""
         if not has_large_sides(self):
             return self.context.received(self.intakes)
         if self._in_blocks is None:
@@ -83,14 +84,13 @@ class SourceTask(Task):
 
     def work(self, state: JournalState) -> Step:
         if self._ahead:
-            part, position = self._ahead[0]
+            try:
+                self._received()
+            except NotVisible:
+                return Step.WAITING
+            part, position = self._ahead.pop(0)
             if part.seq not in state.done:
-                try:
-                    received = self._received()
-                except NotVisible:
-                    return Step.WAITING
-                self._process(load_part(part), received, state, position)
-            del self._ahead[0]
+                self._process(load_part(part), state, position)
             return Step.PROGRESS
         return self._finish_or_read(state)
 
@@ -119,13 +119,14 @@ class SourceTask(Task):
     def _complete(self, state: JournalState) -> bool:
         return self._names.count_of(CLIENT) == len(state.done)
 
-    def _process(self, part: Part, received: Received, state: JournalState, position: Position) -> None:
+    def _process(self, part: Part, state: JournalState, position: Position) -> None:
         context, stage = self.context, self.spec.stage
         unit = "rows" if part.form == "parquet" else "bytes"
         what = f"part {part.seq} of {self._table.name} ({part.file.name}, {unit} {part.start} to {part.end})"
         self.began(part.seq, what)
         block = read_part(part, self._table, stage.read_columns, context.buffer)
         tick()
+        received = self._received()
         partitions = context.topology.plan.partitions
         if stage.report_rejects is not None:
             rejects = block.rejects(stage.report_rejects)
