@@ -51,6 +51,14 @@ def test_join_is_that_of_polars(name: str, how: LookupJoin) -> None:
     assert_frame_equal(found.frame(columns), expected)
 
 
+@pytest.mark.parametrize("how", ["semi", "anti"])
+@pytest.mark.parametrize("name", SIDES)
+def test_join_with_keys_alone_is_that_of_polars(name: str, how: LookupJoin) -> None:
+    left, right = (frame(each, column) for each, column in zip(SIDES[name], ("a", "b"), strict=True))
+    found = join(Late(left), Build(right.select("k"), ["k"]), how)
+    assert_frame_equal(found.frame(["a"]), left.join(right, on="k", how=how).select("a"))
+
+
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("name", SIDES)
 def test_join_in_slices_is_that_of_polars(name: str, how: LookupJoin) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cauce.lab.chaos.simulate import simulate, simulate_crash_at
 from cauce.lab.chaos.simulated_jobs import JOBS
 from cauce.worker.memory.external_sort import ExternalSort
+from cauce.worker.tasks import source_task
 from cauce.worker.tasks.split_fold import SplitFold
 
 SMALL, TINY = 200, 1
@@ -18,9 +19,10 @@ SMALL, TINY = 200, 1
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts the ways in which folds were computed."""
+    """Counts the ways in which folds were computed, and broadcast inputs that were joined in blocks."""
     counted: Counter[str] = Counter()
-    for owner, name in ((SplitFold, "_split"), (SplitFold, "_stream"), (SplitFold, "_compute"), (ExternalSort, "add")):
+    folds = [(SplitFold, "_split"), (SplitFold, "_stream"), (SplitFold, "_compute")]
+    for owner, name in (*folds, (ExternalSort, "add"), (source_task, "received_in_blocks")):
         original = getattr(owner, name)
 
         def counting(*given: object, original=original, name: str = name, **named: object) -> object:  # type: ignore[no-untyped-def]
@@ -36,7 +38,7 @@ def test_every_query_gives_the_same_answer_if_its_folds_split(calls: Counter[str
     for seed in range(len(JOBS)):
         outcome = simulate(seed, fold_bytes=SMALL)
         assert not outcome.problem, f"seed {seed}, {outcome.what}: {outcome.problem}"
-    assert all(calls[name] for name in ("_split", "_stream", "_compute", "add"))
+    assert all(calls[name] for name in ("_split", "_stream", "_compute", "add", "received_in_blocks"))
 
 
 @pytest.mark.slow
@@ -64,6 +66,7 @@ def crash_everywhere(dataset: str, query: str, fold_bytes: int) -> int:
 def test_a_crash_at_any_step_of_a_split_fold_changes_nothing(calls: Counter[str]) -> None:
     assert crash_everywhere("movies", "q4", 100)
     assert calls["_split"]
+    assert calls["received_in_blocks"]
 
 
 @pytest.mark.soak

@@ -82,6 +82,42 @@ def test_no_filter_where_other_rows_matter_or_all_match(text: str) -> None:
     assert not {each for each in filters(planned(text)) if each[0] in ("orders", "lineitem")}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT p_name, l_comment FROM part LEFT JOIN lineitem ON p_partkey = l_partkey",
+        "SELECT p_name, l_comment FROM lineitem RIGHT JOIN part ON p_partkey = l_partkey",
+        "SELECT l_comment FROM lineitem WHERE EXISTS (SELECT * FROM part WHERE p_partkey = l_partkey)",
+    ],
+    ids=["left", "right", "semi"],
+)
+def test_a_large_side_with_texts_is_scanned_with_the_keys_of_one_without_conditions(text: str) -> None:
+    assert ("lineitem", "l_partkey", "part") in filters(planned(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT p_name, l_quantity FROM part LEFT JOIN lineitem ON p_partkey = l_partkey",
+        "SELECT p_name, l_comment FROM lineitem LEFT JOIN part ON p_partkey = l_partkey",
+        "SELECT o_clerk, l_comment FROM orders FULL JOIN lineitem ON o_orderkey = l_orderkey",
+        "SELECT p_name, l_comment FROM part JOIN lineitem ON p_partkey = l_partkey",
+        "SELECT s_name, l_comment FROM lineitem RIGHT JOIN supplier ON s_suppkey = l_suppkey",
+        "SELECT o_comment, ps_comment FROM partsupp LEFT JOIN orders ON ps_partkey = o_custkey",
+    ],
+    ids=[
+        "no texts",
+        "its own rows matter",
+        "full join",
+        "inner join",
+        "the other side is broadcast",
+        "not much larger",
+    ],
+)
+def test_a_large_side_is_not_filtered_by_keys_without_conditions(text: str) -> None:
+    assert not filters(planned(text))
+
+
 def test_keys_of_a_smaller_table_do_not_make_a_table_be_read_again() -> None:
     plan = planned(QUERIES["q03"])
     scanned = [stage.table.name for stage in plan.stages if stage.table is not None]
@@ -107,11 +143,13 @@ SCHEMA = {
     "dim": {"k": "BIGINT", "name": "VARCHAR"},
     "mid": {"m": "BIGINT", "k": "BIGINT"},
     "fact": {"m": "BIGINT", "v": "BIGINT"},
+    "note": {"m": "BIGINT", "t": "VARCHAR"},
 }
 DATA = {
     "dim": [[1, "a"], [2, "b"], [None, "a"]],
     "mid": [[m, m % 3 or None] for m in range(8)] + [[None, 1], [3, 1], [3, 2]],
     "fact": [[m % 9 if m % 5 else None, m] for m in range(40)],
+    "note": [[m % 20 if m % 7 else None, f"note {m}"] for m in range(60)],
 }
 STATEMENTS = [
     "SELECT count(*), sum(v) FROM fact JOIN mid ON fact.m = mid.m JOIN dim ON mid.k = dim.k WHERE name = 'a'",
@@ -124,6 +162,9 @@ STATEMENTS = [
     "SELECT mid.m, v FROM (SELECT * FROM mid WHERE k = 1) AS mid FULL JOIN fact ON mid.m = fact.m",
     "SELECT dim.k, v FROM dim, mid, fact WHERE dim.k = mid.k AND mid.m = fact.m AND "
     "((name = 'a' AND v < 9) OR (name = 'b' AND v > 30))",
+    "SELECT mid.m, t FROM mid LEFT JOIN note ON mid.m = note.m",
+    "SELECT mid.m, t FROM note JOIN mid ON mid.m = note.m",
+    "SELECT t FROM note WHERE NOT EXISTS (SELECT * FROM mid WHERE mid.m = note.m)",
 ]
 
 
@@ -138,6 +179,7 @@ MANY = {
     "dim": [[1, "a"]],
     "mid": [[m, m % 2] for m in range(600)],
     "fact": [[m % 900, m] for m in range(2_000)],
+    "note": [[1, "a"]],
 }
 
 

@@ -6,7 +6,7 @@ Lists are copied with their rows, texts are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,7 +105,8 @@ def residual_join(
     cells: int,
 ) -> Iterator[Late]:
     """Joins rows with those of the right side, given in one or several blocks, that have equal keys and satisfy
-    predicates on both sides, in slices of at most `cells` cells. Rows of the left side without a match come last."""
+    predicates on both sides, in slices of at most `cells` cells. Rows of the left side without a match come last. The
+    column `LEFT_ROW` numbers the rows of the left side."""
     numbered = left.beside(pl.DataFrame({LEFT_ROW: np.arange(left.height, dtype=np.int64)}))
     found = np.zeros(left.height, dtype=np.bool_)
     others = pl.DataFrame()
@@ -119,7 +120,29 @@ def residual_join(
                 yield kept
     if how != "inner":
         chosen = np.flatnonzero(found if how == "semi" else ~found).astype(np.int64)
-        yield left.take(chosen, others.clear(len(chosen)) if how == "left" else None)
+        yield numbered.take(chosen, others.clear(len(chosen)) if how == "left" else None)
+
+
+def batched(pieces: Iterable[Late], columns: Callable[[Late], Sequence[str]], rows: int) -> Iterator[Late]:
+    """Pieces that are put together until they have so many rows."""
+    held: list[Late] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(each.height for each in held) >= rows:
+            yield _together(held, columns)
+            held = []
+    if held:
+        yield _together(held, columns)
+
+
+def _together(pieces: Sequence[Late], columns: Callable[[Late], Sequence[str]]) -> Late:
+    return pieces[0] if len(pieces) == 1 else Late(pl.concat([each.frame(columns(each)) for each in pieces]))
+
+
+def in_left_order(pieces: Iterable[Late], columns: Sequence[str]) -> Late:
+    """All rows of a residual join, in the order of the left side; the matches of one row keep their order."""
+    joined = pl.concat([each.frame([*columns, LEFT_ROW]) for each in pieces])
+    return Late(joined.sort(LEFT_ROW, maintain_order=True).drop(LEFT_ROW))
 
 
 def _certainly_small(height: int, right: Build, slice_cells: int) -> bool:

@@ -1,5 +1,5 @@
 """Integer keys of a build side. Those in a range that is not much larger than their number, such as running numbers,
-are looked up in an array, by subtraction; others in a hash table."""
+are looked up in an array, by subtraction; others in a hash table. A side of keys alone is a set of bits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.late import Rows
+from cauce.scan.integers.key_bits import KeyBits
 from cauce.scan.integers.key_table import KeyTable
 
 _SLOTS_PER_KEY = 8
@@ -100,6 +101,26 @@ def _distances(keys: pl.Series, low: npt.NDArray[np.uint64], size: int) -> Rows:
     if keys.null_count():
         slots[keys.is_null().to_numpy()] = size
     return slots
+
+
+class IntegerMembers:
+    """The keys of a build side as a set: which rows have one of them. It takes far less memory than their slots."""
+
+    def __init__(self, bits: KeyBits) -> None:
+        self._bits = bits
+
+    @staticmethod
+    def of(keys: pl.Series) -> IntegerMembers | None:
+        """None if these are not integers, or too far apart."""
+        if keys.dtype not in _INTEGERS or keys.is_empty():
+            return None
+        bits = KeyBits.of(_integers(keys))
+        return None if bits is None else IntegerMembers(bits)
+
+    def rows(self, keys: pl.Series) -> Rows:
+        """The indexes of the keys that are in the set; a null never is."""
+        found = self._bits.rows(_integers(keys))
+        return found[~keys.is_null().to_numpy()[found]] if keys.null_count() else found
 
 
 class HashedKeys(IntegerKeys):

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.operators.integer_build import IntegerKeys
+from cauce.operators.integer_build import IntegerKeys, IntegerMembers
 from cauce.operators.late import Late, Rows
 from cauce.scan.csv.lookup import TextSet
 
@@ -28,9 +28,22 @@ class Build:
         self.nulls_equal = nulls_equal
         self._keyed = frame if nulls_equal else frame.drop_nulls(self.on)
         self.others = self._keyed.drop(self.on)
-        only = self._keyed.get_column(self.on[0]) if len(self.on) == 1 and not nulls_equal else None
-        self._integers = None if only is None else IntegerKeys.of(only)
+        only = self._only
         self._texts = TextSet(self.keys.to_series()) if only is not None and only.dtype == pl.String else None
+
+    @property
+    def _only(self) -> pl.Series | None:
+        """The key, if it is a single one."""
+        return self._keyed.get_column(self.on[0]) if len(self.on) == 1 and not self.nulls_equal else None
+
+    @cached_property
+    def _integers(self) -> IntegerKeys | None:
+        return None if self._only is None else IntegerKeys.of(self._only)
+
+    @cached_property
+    def _members(self) -> IntegerMembers | None:
+        """Of a side that has only its key, so that no other step needs the rows of each key."""
+        return None if self._only is None or self.others.width else IntegerMembers.of(self._only)
 
     @cached_property
     def keys(self) -> pl.DataFrame:
@@ -47,6 +60,8 @@ class Build:
 
     def matching(self, rows: Late) -> Rows:
         """The indexes of the rows that have a match."""
+        if self._members is not None:
+            return self._members.rows(rows.frame(self.on).to_series())
         if self._integers is not None:
             counts = self._integers.counts[self._integers.slots(rows.frame(self.on).to_series())]
             return np.flatnonzero(counts).astype(np.int64)

@@ -76,7 +76,10 @@ class Evaluator:
 
     slice_cells = SLICE_CELLS
 
-    def __init__(self, received: Received, block: Block | None = None, first_position: int = 0) -> None:
+    def __init__(
+        self, received: Received, block: Block | None = None, first_position: int = 0, *, in_order: bool = False
+    ) -> None:
+        self.in_order = in_order
         self.slice_cells = min(self.slice_cells, received.slice_cells)
         self._received = received
         self._block = block
@@ -176,7 +179,8 @@ def run_part(
     stage: Stage, received: Received, block: Block, first_position: int, partitions: int
 ) -> dict[int, list[pl.DataFrame]]:
     """Runs a source stage on one part. Returns, for each edge, its frames by partition."""
-    evaluator = Evaluator(received, block, first_position)
+    in_order = any(edge.spread == "ordered" for edge in stage.sends)
+    evaluator = Evaluator(received, block, first_position, in_order=in_order)
     return {edge.number: outgoing(edge, evaluator.frame(edge.node), partitions) for edge in stage.sends}
 
 

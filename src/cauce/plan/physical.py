@@ -6,11 +6,12 @@ are complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cauce.plan.nodes import KeyFilter, Mergeable, Node, Receive, Scan, Spread
+from cauce.plan.nodes import KeyFilter, Mergeable, Node, Receive, Scan, Sort, Spread
+from cauce.plan.nodes.base import Gathers
 from cauce.plan.outputs import Output
 from cauce.scan.tables import TableSpec
 
@@ -50,6 +51,20 @@ class Stage:
     @property
     def roots(self) -> tuple[Node, ...]:
         return tuple(edge.node for edge in self.sends) + ((self.result.node,) if self.result else ())
+
+    @property
+    def unsorted_roots(self) -> tuple[Node, ...]:
+        """The roots without the sort of an answer, which may take place in temporary files."""
+        return tuple(root.child if isinstance(root, Sort) else root for root in self.roots)
+
+    def can_stream(self, edges: Collection[int]) -> bool:
+        """Whether the rows of these inputs may come in pieces."""
+        try:
+            for root in self.unsorted_roots:
+                root.streams(edges)
+        except Gathers:
+            return False
+        return True
 
     @cached_property
     def scans(self) -> tuple[Scan, ...]:

@@ -19,8 +19,8 @@ _LIBRARIES_BYTES = 100_000_000
 
 FOLD_FACTOR = 7
 """Peak memory of a fold divided by the size of its input or state: `python -m bench.memory_factors` measures it."""
-_MOST_FOLD_BYTES = 768 << 20
-"""A snapshot holds at most 1 GiB."""
+_MOST_FOLD_BYTES = 32 << 20
+"""Larger folds are slower: their tables exceed the caches of a processor, and their snapshots take long to write."""
 _UNKNOWN_BYTES = 4 << 30
 
 

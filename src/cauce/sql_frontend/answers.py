@@ -34,6 +34,7 @@ from cauce.sql_frontend.parse import Script, Statement, parse
 from cauce.sql_frontend.planning.joins import JoinPlanner
 from cauce.sql_frontend.planning.prune import pruned
 from cauce.sql_frontend.planning.subqueries import Decorrelator
+from cauce.sql_frontend.planning.text_sides import TextSides
 from cauce.sql_frontend.problems import SqlError, StatementError, line_and_column
 from cauce.sql_frontend.tree import Constant, columns_of
 from cauce.sql_frontend.types import VARCHAR, SqlType
@@ -75,6 +76,7 @@ def _lowered(script: Script, statement: Statement, catalogue: Catalogue, paramet
     step = planner.step(Decorrelator(names).step(bound.step))
     outputs = tuple(each.unique for each in bound.outputs)
     step = pruned(step, {*outputs, *(name for item in bound.order for name in columns_of(item.expr))})
+    step = TextSides(planner.semi_joins).step(step)
 
     def where(at: int) -> str:
         line, column = line_and_column(script.text, at)

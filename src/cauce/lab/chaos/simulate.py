@@ -228,6 +228,10 @@ class _CaseUpload(Upload):
         return iter(self._chosen.parts[table.name])
 
 
+_SCALARS_BYTES = 100
+"""A broadcast input of one row, which a step needs at once, must fit into the memory."""
+
+
 def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manifest:
     return Manifest(
         JOB,
@@ -239,7 +243,7 @@ def manifest_of(chosen: Case, topology: Topology, fold_bytes: int = 0) -> Manife
         chosen.plan.digest,
         2,
         sql=sql_of(chosen.dataset),
-        memory=MemoryShares(fold_bytes, 1 << 30 if fold_bytes else 0),
+        memory=MemoryShares(fold_bytes, 1 << 30, max(fold_bytes, _SCALARS_BYTES)) if fold_bytes else MemoryShares(),
     )
 
 
@@ -255,7 +259,8 @@ def expected(dataset: str, queries: tuple[str, ...], world_seed: int) -> dict[st
 
 
 def simulate(seed: int, chances: Chances | None = None, fold_bytes: int = 0) -> ScheduleResult:
-    """One schedule. The same seed gives the same run, to the last fault. With few `fold_bytes`, every fold splits."""
+    """One schedule. The same seed gives the same run, to the last fault. With few `fold_bytes`, every fold
+    splits, and broadcast inputs are joined in blocks."""
     rng = random.Random(seed)
     dataset, queries = JOBS[seed % len(JOBS)]
     world_seed = rng.randrange(WORLDS)

@@ -78,6 +78,10 @@ class Evaluation(Protocol):
     def slice_cells(self) -> int:
         """The maximum size of a slice of an expanding node."""
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of the rows has a meaning, because an answer is in the order of its input."""
+
     def rows(self, node: Node) -> Late:
         """All rows of a node."""
 

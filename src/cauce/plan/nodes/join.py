@@ -11,7 +11,7 @@ import polars as pl
 
 from cauce.errors import PlanError
 from cauce.operators.aggregates.base import UNKNOWN
-from cauce.operators.expansion import Expansion, expanding_join, residual_join
+from cauce.operators.expansion import Expansion, batched, expanding_join, in_left_order, residual_join
 from cauce.operators.join import Build, LookupJoin, join
 from cauce.operators.late import Late
 from cauce.operators.order import POSITION
@@ -125,10 +125,19 @@ class Join(Beside, Expanding):
         if not self.predicates and not in_blocks:
             yield from super().pieces(evaluation)
             return
-        for rows in evaluation.pieces(self.left):
+        for rows in self._left_pieces(evaluation) if in_blocks else evaluation.pieces(self.left):
             columns = columns_of(self.left, rows)
             builds = self._blocks(evaluation) if in_blocks else iter([self._build(evaluation)])
-            yield from residual_join(rows, columns, builds, self.how, self.predicates, evaluation.slice_cells)
+            found = residual_join(rows, columns, builds, self.how, self.predicates, evaluation.slice_cells)
+            if evaluation.in_order:
+                yield in_left_order(found, columns_of(self, rows))
+            else:
+                yield from found
+
+    def _left_pieces(self, evaluation: Evaluation) -> Iterator[Late]:
+        """Not too small: each of them reads all blocks of the right side."""
+        pieces = evaluation.pieces(self.left)
+        return batched(pieces, lambda rows: columns_of(self.left, rows), evaluation.slice_cells)
 
     def _blocks(self, evaluation: Evaluation) -> Iterator[Build]:
         for block in evaluation.pieces(self.right):

@@ -41,7 +41,7 @@ class JoinPlanner:
 
     def __post_init__(self) -> None:
         self.sizes = Sizes(self.catalogue)
-        self._semi_joins = SemiJoins(self.sizes)
+        self.semi_joins = SemiJoins(self.sizes)
 
     def step(self, step: Step) -> Step:
         """The step with its conditions and joins placed. A shared step stays shared."""
@@ -75,9 +75,9 @@ class JoinPlanner:
 
     def _with_semi_joins(self, step: Join) -> Join:
         if step.how in ("left", "semi", "anti"):
-            step = replace(step, right=self._semi_joins.of_right(step.left, step.right, step.conditions))
+            step = replace(step, right=self.semi_joins.of_right(step.left, step.right, step.conditions))
         if step.how == "semi":
-            step = replace(step, left=self._semi_joins.of_left(step.left, step.right, step.conditions))
+            step = replace(step, left=self.semi_joins.of_left(step.left, step.right, step.conditions))
         return step
 
     def _filtered(self, step: Step, conditions: Sequence[Expr]) -> Step:
@@ -109,7 +109,7 @@ class JoinPlanner:
         placed = [self._pushed(leaf, found) for leaf, found in zip(leaves, own, strict=True)]
         if len(placed) == 1:
             return Filter(placed[0], tuple(rest)) if rest else placed[0]
-        made = self._ordered(self._semi_joins.between(placed, rest), rest)
+        made = self._ordered(self.semi_joins.between(placed, rest), rest)
         return _in_order(made, columns)
 
     def _ordered(self, leaves: list[Step], conditions: list[Expr]) -> Step:

@@ -89,6 +89,15 @@ class SemiJoins:
         """The left side of a semi join."""
         return self._filtered_side(left, right, conditions)
 
+    def by_any_keys(self, step: Step, other: Step, conditions: Iterable[Expr], most_keys: int) -> Step:
+        """A side that is filtered by the keys of a smaller one, also if no condition makes these fewer."""
+        for column, key in _sides(conditions, step, other):
+            tables = set(self._targets(step, column))
+            for keys in self._bounds(other, key) if tables else ():
+                if self.sizes.rows(keys.step) <= most_keys and self._is_earlier(keys.step, tables):
+                    return self._pushed(step, column, keys)
+        return step
+
     def _filtered_side(self, step: Step, other: Step, conditions: Iterable[Expr], *, again: bool = True) -> Step:
         """Filtered by one column: those of a key that has several depend on one another. With `again`, tables may be
         read a second time."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
-import polars as pl
 
 from cauce.job.topology import TaskSpec
-from cauce.plan.evaluate import answer, run_fold
+from cauce.plan.evaluate import Received, answer, run_fold
 from cauce.worker.edge_input import Intake
 from cauce.worker.journal import JournalState
 from cauce.worker.memory.spill import Spill
 from cauce.worker.memory.splitting import InputSplitter
+from cauce.worker.tasks.broadcast_sides import has_large_sides, park_large_sides, received_in_blocks
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.outputs import FoldOutput, PageOutput
+from cauce.worker.tasks.pieces import NotVisible
 from cauce.worker.tasks.sorted_answer import send_at_once, send_sorted
-from cauce.worker.tasks.split_fold import NotVisible, Progress, SplitFold, first_rule, is_splittable, own_edges
+from cauce.worker.tasks.split_fold import Progress, SplitFold, first_rule, is_splittable, own_edges
 from cauce.worker.tasks.task import Step, Task
 
 FOLD_SEQ = 0
@@ -88,6 +89,7 @@ class FoldTask(Task):
         super().abort()
 
     def sides_moved(self) -> None:
+        park_large_sides(self)
         own = self._own
         budget = self.context.budget
         if self._split is None and self._is_too_large():
@@ -138,7 +140,7 @@ class FoldTask(Task):
         for intake in self._own.values():
             intake.condense()
         too_large = self._is_too_large()
-        parked = any(intake.parked for intake in self._own.values())
+        parked = any(intake.parked for intake in self._own.values()) or has_large_sides(self)
         try:
             if self._split is not None or too_large or parked or self._progress is not None:
                 self._work_in_parts(too_large=too_large)
@@ -173,12 +175,11 @@ class FoldTask(Task):
         """Computes the input in parts that fit into the memory. Reads it again unless it has been split."""
         self.park()
         self.context.budget.account.set_held(self, 0)
-        broadcast = {number: each for number, each in self.intakes.items() if each.edge.spread == "broadcast"}
-        shared = {number: intake.frame() for number, intake in broadcast.items()}
         split, self._split = self._split, None
         self._spill = spill = self.context.budget.spill(self.spec) if split is None else split.spill
         ranges = None if split is None else split.splitter.ranges()
         try:
+            shared = self._shared(spill)
             if self.spec.stage.sends:
                 SplitFold(self, spill, shared, self._save).run(ranges, too_large=too_large, progress=self._progress)
             if self.spec.stage.result is not None:
@@ -186,7 +187,14 @@ class FoldTask(Task):
         finally:
             spill.close()
 
-    def _send_answer(self, spill: Spill, shared: dict[int, pl.DataFrame], *, too_large: bool) -> None:
+    def _shared(self, spill: Spill) -> Received:
+        """The broadcast inputs."""
+        if has_large_sides(self):
+            return received_in_blocks(self, spill)
+        broadcast = {number: each for number, each in self.intakes.items() if each.edge.spread == "broadcast"}
+        return self.context.received(broadcast)
+
+    def _send_answer(self, spill: Spill, shared: Received, *, too_large: bool) -> None:
         stage = self.spec.stage
         assert stage.result is not None
         sent = self._progress.path[0] if self._progress is not None else 0

@@ -30,8 +30,9 @@ Buffer = Callable[[int], npt.NDArray[np.uint8]]
 @dataclass(frozen=True)
 class Budget:
     """The memory of a job in a worker. A fold whose input weighs more than `fold_bytes` (0: no limit) is split; one
-    that cannot be split fails if it weighs more than `whole_bytes`, and a stage if its broadcast inputs weigh more than
-    `broadcast_bytes`, of which filters may have half. Temporary files are in a `spill`, which is made for a task."""
+    that cannot be split fails if it weighs more than `whole_bytes`. The broadcast inputs of a stage are joined in
+    blocks if they weigh more than `broadcast_bytes`, of which filters may have half. Temporary files are in a `spill`,
+    which is made for a task."""
 
     fold_bytes: int = 0
     whole_bytes: int = 0
@@ -116,9 +117,13 @@ class JobContext:
         agree, so only the weight of all its rows counts."""
         if intake.complete:
             intake.condense()
-        share = self.budget.broadcast_bytes // 2 // len(self.topology.plan.optional_edges)
-        if self.budget.broadcast_bytes and intake.weight > share:
+        if self.budget.broadcast_bytes and intake.weight > self.filter_bytes:
             intake.park()
+
+    @property
+    def filter_bytes(self) -> int:
+        """The most that the keys of a filter may weigh: all of them have half of the memory for broadcast inputs."""
+        return self.budget.broadcast_bytes // 2 // max(len(self.topology.plan.optional_edges), 1)
 
     def release(self) -> None:
         """Frees the inputs of its tasks: the job has ended."""

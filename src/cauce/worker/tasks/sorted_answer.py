@@ -15,6 +15,7 @@ from cauce.worker.memory.external_sort import ExternalSort
 from cauce.worker.memory.ranges import EdgeRange, Range, collect_all
 from cauce.worker.memory.spill import Spill
 from cauce.worker.tasks.outputs import PageOutput
+from cauce.worker.tasks.pieces import with_shared
 from cauce.worker.tasks.split_fold import received_in_pieces, whole_input
 from cauce.worker.tasks.task import Task
 
@@ -22,20 +23,18 @@ _SAVED_PAGES = 100
 """Pages between two records of the progress."""
 
 
-def send_at_once(task: Task, shared: dict[int, pl.DataFrame], output: PageOutput) -> bool:
+def send_at_once(task: Task, shared: Received, output: PageOutput) -> bool:
     """Sends all pages of an answer if its input fits into the memory; else returns false."""
     result = task.spec.stage.result
     assert result is not None
     frames = collect_all(whole_input(task), task.context.budget.fold_bytes)
     if frames is None:
         return False
-    output.add(answer(result, Received({**shared, **frames})))
+    output.add(answer(result, with_shared(shared, frames)))
     return True
 
 
-def send_sorted(
-    task: Task, spill: Spill, shared: dict[int, pl.DataFrame], output: PageOutput, save: Callable[[int], None]
-) -> None:
+def send_sorted(task: Task, spill: Spill, shared: Received, output: PageOutput, save: Callable[[int], None]) -> None:
     """Sends all pages of an answer. `save` stores durably how many pages are in the log."""
     result = task.spec.stage.result
     assert result is not None
@@ -48,12 +47,13 @@ def send_sorted(
             saved = output.pages
 
 
-def _sorted(task: Task, spill: Spill, shared: dict[int, pl.DataFrame], result: Result) -> ExternalSort:
+def _sorted(task: Task, spill: Spill, shared: Received, result: Result) -> ExternalSort:
     node, by = (result.node.child, result.node.by) if isinstance(result.node, Sort) else (result.node, ())
     found = whole_input(task)
     if _is_by_row(node, found):
         # The rows are sorted by all columns, so the order in which they are read has no effect.
-        received = Received(shared, {each.edge.number: _as_read(each) for each in found})
+        streams = {each.edge.number: _as_read(each) for each in found}
+        received = Received(shared.frames, {**shared.streams, **streams}, shared.slice_cells)
     else:
         received = received_in_pieces(task, spill, found, shared, "answer", (node,))
     evaluator = Evaluator(received)

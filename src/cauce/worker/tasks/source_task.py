@@ -18,7 +18,10 @@ from cauce.process.progress import tick
 from cauce.scan.parts import Part
 from cauce.scan.reader import read_part
 from cauce.worker.journal import JournalState
+from cauce.worker.memory.spill import Spill
+from cauce.worker.tasks.broadcast_sides import has_large_sides, park_large_sides, received_in_blocks
 from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.pieces import NotVisible
 from cauce.worker.tasks.task import Step, Task
 
 ROWS_PER_PART_BITS = 32
@@ -38,6 +41,40 @@ class SourceTask(Task):
             self._names.end(record(Kind.END, CLIENT, self._source.count))
         self._reader = LogReader(self._source.log, context.limits.read_bytes)
         self._ahead: list[tuple[Record, Position]] = []
+        self._spill: Spill | None = None
+        self._in_blocks: Received | None = None
+        """Its broadcast inputs, if they exceed the memory."""
+
+    def sides_moved(self) -> None:
+        park_large_sides(self)
+
+    @property
+    def spilled_bytes(self) -> int:
+        return self._spill.written_bytes if self._spill is not None else 0
+
+    def release(self) -> None:
+        self._drop_blocks()
+        super().release()
+
+    def abort(self) -> None:
+        self._drop_blocks()
+        super().abort()
+
+    def _drop_blocks(self) -> None:
+        """Removes the temporary files."""
+        self._in_blocks = None
+        if self._spill is not None:
+            self._spill.close()
+
+    def _received(self) -> Received:
+        """Its broadcast inputs. Raises NotVisible if they must be read again and are not visible yet."""
+        if not has_large_sides(self):
+            return self.context.received(self.intakes)
+        if self._in_blocks is None:
+            self.began(self.sides_seq, str(self.spec))
+            self._spill = self.context.budget.spill(self.spec)
+            self._in_blocks = received_in_blocks(self, self._spill)
+        return self._in_blocks
 
     def restore(self, state: JournalState) -> None:
         """Resumes after the last completed part. Earlier parts are known from the journal and not read again."""
@@ -47,6 +84,10 @@ class SourceTask(Task):
 
     def work(self, state: JournalState) -> Step:
         if self._ahead:
+            try:
+                self._received()
+            except NotVisible:
+                return Step.WAITING
             part, position = self._ahead.pop(0)
             if part.seq not in state.done:
                 self._process(load_part(part), state, position)
@@ -85,7 +126,7 @@ class SourceTask(Task):
         self.began(part.seq, what)
         block = read_part(part, self._table, stage.read_columns, context.buffer)
         tick()
-        received = context.received(self.intakes)
+        received = self._received()
         partitions = context.topology.plan.partitions
         if stage.report_rejects is not None:
             rejects = block.rejects(stage.report_rejects)
@@ -117,6 +158,7 @@ class SourceTask(Task):
             for partition in range(self.context.topology.width(edge)):
                 self.send_end(edge, partition, count)
         self.flush()
+        self._drop_blocks()
         return Step.FINISHED
 
     def missing_input(self) -> str | None:

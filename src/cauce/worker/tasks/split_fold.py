@@ -7,25 +7,19 @@ task makes the same output, and a new one continues after the last range whose o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import polars as pl
 
 from cauce.errors import MemoryExceeded
-from cauce.fabric.contract import Fabric
-from cauce.job.completion import Names
-from cauce.job.frames import load_frame
-from cauce.job.log_reader import LogReader
 from cauce.plan.evaluate import Received, run_fold
 from cauce.plan.nodes import Node
-from cauce.plan.nodes.base import Gathers
 from cauce.plan.physical import Edge, Stage
 from cauce.process.progress import tick
 from cauce.worker.memory.ranges import (
     HASHES,
     EdgeRange,
-    NamedFrame,
     Range,
     collect_all,
     grouped,
@@ -34,20 +28,15 @@ from cauce.worker.memory.ranges import (
     range_count,
     weight_of,
 )
-from cauce.worker.memory.ranked_state import ranked_state
 from cauce.worker.memory.spill import Spill
 from cauce.worker.memory.splitting import Apart, ByHash, InputSplitter, Rule
-from cauce.worker.memory.streams import row_stream, value_stream
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.outputs import Counts, FoldOutput
+from cauce.worker.tasks.pieces import NeedsAllRows, in_pieces, read_again, with_shared
 from cauce.worker.tasks.task import Task
 
 Path = tuple[int, ...]
 """The number of a group of ranges, which is that of its first range, after those of the groups that it is part of."""
-
-
-class NotVisible(Exception):
-    """Records that an earlier holder has read are not visible to this process yet."""
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
@@ -78,9 +67,7 @@ def first_rule(context: JobContext, stage: Stage) -> ByHash:
 class SplitFold:
     """`shared` are the broadcast inputs. `save` stores the progress durably."""
 
-    def __init__(
-        self, task: Task, spill: Spill, shared: dict[int, pl.DataFrame], save: Callable[[Progress], None]
-    ) -> None:
+    def __init__(self, task: Task, spill: Spill, shared: Received, save: Callable[[Progress], None]) -> None:
         self._task = task
         self._context = task.context
         self._stage = task.spec.stage
@@ -160,7 +147,7 @@ class SplitFold:
                 self._spill.remove(f"{_name(path)}-{number}.{edge.number}")
 
     def _compute(self, frames: dict[int, pl.DataFrame], path: Path) -> None:
-        self._send(Received({**self._shared, **frames}, slice_cells=self._context.budget.slice_cells), path)
+        self._send(with_shared(self._shared, frames), path)
 
     def _compute_or_stream(self, found: Range, *, too_large: bool) -> None:
         frames = None if too_large else collect_all(found, self._fold_bytes)
@@ -186,73 +173,23 @@ class SplitFold:
 
 def whole_input(task: Task) -> list[EdgeRange]:
     """All records of the inputs that are not broadcast, read again from their logs."""
-
-    def reading(edge: Edge) -> Callable[[], Iterator[NamedFrame]]:
-        context = task.context
-        log = context.topology.edge_log(edge, task.spec.index)
-
-        def read() -> Iterator[NamedFrame]:
-            names = Names(f"job {context.job}, {log}", context.topology.producers(edge))
-            yield from read_log(context.fabric, context.job, LogReader(log, context.limits.read_bytes), names)
-
-        return read
-
     edges = own_edges(task.context, task.spec.stage)
-    return [EdgeRange(edge, reading(edge)) for edge in edges]
+    return [read_again(task.context, edge, task.spec.index) for edge in edges]
 
 
 def received_in_pieces(
-    task: Task, spill: Spill, found: Range, shared: dict[int, pl.DataFrame], name: str, roots: Sequence[Node]
+    task: Task, spill: Spill, found: Range, shared: Received, name: str, roots: Sequence[Node]
 ) -> Received:
     """Inputs of which the large ones come in pieces. If a step needs all rows of such an input at once, they may take
     all memory of the worker; raises MemoryExceeded if that is not enough."""
+    budget = task.context.budget
     try:
-        return _in_pieces(task, spill, found, shared, name, roots)
-    except _Whole as problem:
-        frames = collect_all(found, task.context.budget.whole_bytes)
+        return in_pieces(spill, found, shared, name, max(budget.fold_bytes // len(found), 1), roots)
+    except NeedsAllRows as problem:
+        frames = collect_all(found, budget.whole_bytes)
         if frames is None:
             raise _exceeded(task, problem.found, problem.step) from None
-        return Received({**shared, **frames}, slice_cells=task.context.budget.slice_cells)
-
-
-class _Whole(Exception):
-    """A step needs all rows of an input at once."""
-
-    def __init__(self, found: EdgeRange, step: str) -> None:
-        super().__init__(step)
-        self.found = found
-        self.step = step
-
-
-def _in_pieces(
-    task: Task, spill: Spill, found: Range, shared: dict[int, pl.DataFrame], name: str, roots: Sequence[Node]
-) -> Received:
-    share = max(task.context.budget.fold_bytes // len(found), 1)
-    frames, streamed = dict(shared), list[EdgeRange]()
-    for each in found:
-        frame = each.frame_within(share)
-        if frame is None:
-            frame = ranked_state(spill, each, f"{name}.{each.edge.number}q", share)
-        if frame is None:
-            streamed.append(each)
-        else:
-            frames[each.edge.number] = frame
-    numbers = [each.edge.number for each in streamed]
-    try:
-        for root in roots:
-            root.streams(numbers)
-    except Gathers as problem:
-        raise _Whole(streamed[0], str(problem)) from None
-    streams = {}
-    for each in streamed:
-        if each.edge.merge is None:
-            streams[each.edge.number] = row_stream(spill, each, f"{name}.{each.edge.number}", share // 2)
-            continue
-        stream = value_stream(spill, each, f"{name}.{each.edge.number}", share)
-        if stream is None:
-            raise _Whole(each, each.edge.merge.describe())
-        streams[each.edge.number] = stream
-    return Received(frames, streams, task.context.budget.slice_cells)
+        return with_shared(shared, frames)
 
 
 def _exceeded(task: Task, found: EdgeRange, step: str) -> MemoryExceeded:
@@ -265,17 +202,6 @@ def _exceeded(task: Task, found: EdgeRange, step: str) -> MemoryExceeded:
         f"{task.spec}: {whose} exceed the {size} MB that its input may take, and the step '{step}' needs them at once; "
         "give more with --memory, start fewer workers, or filter the rows before this step"
     )
-
-
-def read_log(fabric: Fabric, job: str, reader: LogReader, names: Names) -> Iterator[NamedFrame]:
-    """All records of a log, each once. Raises NotVisible at the end if some are missing."""
-    reader.read_barrier(fabric, job)
-    for batch in reader.batches(fabric, job):
-        for record in names.fresh(batch.records):
-            yield (record.seq, record.producer), load_frame(record.body)
-        tick()
-    if not names.complete:
-        raise NotVisible
 
 
 def _name(path: Path) -> str:

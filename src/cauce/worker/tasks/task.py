@@ -6,7 +6,6 @@ from enum import Enum
 
 import polars as pl
 
-from cauce.errors import MemoryExceeded
 from cauce.fabric.contract import Append, Log
 from cauce.fabric.records import Kind, Record, record
 from cauce.job.frames import frame_record, rows_record
@@ -89,24 +88,9 @@ class Task:
         if open_sides:
             # All of them, so that a stalled input does not block the others.
             moved = [self.context.advance(intake, self.charge_side_bytes) for intake in open_sides]
-            self._check_broadcast_inputs()
             self.sides_moved()
             return Step.PROGRESS if any(moved) else Step.WAITING
         return self.work(self.state)
-
-    def _check_broadcast_inputs(self) -> None:
-        """Raises MemoryExceeded if they weigh too much together, which depends on their records alone."""
-        inputs = [each for each in self.intakes.values() if each.edge.spread == "broadcast" and not each.parked]
-        limit = self.context.budget.broadcast_bytes
-        if not limit or sum(intake.weight for intake in inputs) <= limit:
-            return
-        largest = max(inputs, key=lambda intake: intake.weight)
-        sender = next(each for each in self.context.topology.plan.stages if largest.edge in each.sends)
-        raise MemoryExceeded(
-            f"{self.spec}: the right sides of its broadcast joins exceed the {limit // 1_000_000} MB that they may "
-            f"take in each worker; the largest comes from '{sender.name}'. Join it with strategy=\"partition\", give "
-            "more with --memory, or start fewer workers"
-        )
 
     def charge_side_bytes(self, size: int) -> None:
         """Called before `size` more bytes of side inputs are processed."""
