@@ -12,6 +12,7 @@ import polars as pl
 from cauce.errors import PlanError
 from cauce.operators.integer_build import IntegerKeys
 from cauce.operators.late import Late, Rows
+from cauce.scan.arrow import index_series
 from cauce.scan.csv.lookup import TextSet
 
 LookupJoin = Literal["inner", "left", "semi", "anti"]
@@ -48,8 +49,7 @@ class Build:
     def matching(self, rows: Late) -> Rows:
         """The indexes of the rows that have a match."""
         if self._integers is not None:
-            counts = self._integers.counts[self._integers.slots(rows.frame(self.on).to_series())]
-            return np.flatnonzero(counts).astype(np.int64)
+            return self._integers.matching(rows.frame(self.on).to_series())
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
@@ -62,15 +62,15 @@ class Build:
         if not self.others.width or not self.unique:
             return None
         if self._integers is not None:
-            numbers = self._integers.rows(rows.frame(self.on).to_series())
+            index, numbers = self._integers.rows(rows.frame(self.on).to_series())
         elif self._texts is not None:
-            numbers = rows.find(self.on[0], self._texts).astype(np.int64) - 1
+            found = rows.find(self.on[0], self._texts)
+            index = np.flatnonzero(found).astype(np.int64)
+            numbers = found[index].astype(np.int64) - 1
         else:
             return None
-        index = np.flatnonzero(numbers >= 0).astype(np.int64)
-        if len(index) == rows.height:
-            return rows.beside(self.others[numbers])
-        return rows.take(index, self.others[numbers[index]])
+        added = self.others[index_series(numbers)]
+        return rows.beside(added) if len(index) == rows.height else rows.take(index, added)
 
     def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
         """Fast join by one integer key. With `keep_all`, rows without a match are kept. None for other keys."""

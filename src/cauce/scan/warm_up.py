@@ -2,7 +2,7 @@
 
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup
-from cauce.scan.integers import groups, key_table, scatter
+from cauce.scan.integers import groups, key_bits, key_table, scatter
 from cauce.scan.native.kernel import declared
 from cauce.scan.sentiment import compound, emoji
 
@@ -13,6 +13,7 @@ __all__ = [
     "emoji",
     "gather",
     "groups",
+    "key_bits",
     "key_table",
     "located",
     "lookup",
