@@ -258,7 +258,8 @@ class Late:
             if filled is not None:
                 return np.flatnonzero(filled).astype(np.int64)
         mask = self.evaluate([predicate.alias("#mask")]).to_series()
-        return mask.fill_null(False).arg_true().to_numpy().astype(np.int64)
+        # Not `arg_true`, which takes five times as long if it is neither rare nor common.
+        return np.flatnonzero((mask.fill_null(False) if mask.null_count() else mask).to_numpy()).astype(np.int64)
 
     def evaluate(self, expressions: Sequence[pl.Expr]) -> pl.DataFrame:
         """The values of the expressions, one per row."""

@@ -1,8 +1,8 @@
 """Compiles all kernels that are not in the cache yet, so that no run waits for the compiler."""
 
 from cauce.scan.cells import decode
-from cauce.scan.csv import gather, located, lookup
-from cauce.scan.integers import groups, key_bits, key_table, scatter
+from cauce.scan.csv import gather, located, lookup, short_text
+from cauce.scan.integers import groups, key_bits, key_table, narrow, scatter
 from cauce.scan.native.kernel import declared
 from cauce.scan.sentiment import compound, emoji
 
@@ -17,7 +17,9 @@ __all__ = [
     "key_table",
     "located",
     "lookup",
+    "narrow",
     "scatter",
+    "short_text",
 ]
 
 
