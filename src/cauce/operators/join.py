@@ -155,14 +155,15 @@ def join(left: Late, right: Build, how: LookupJoin) -> Late:
         found = np.zeros(left.height, dtype=np.bool_)
         found[right.matching(left)] = True
         return left.take(np.flatnonzero(~found).astype(np.int64))
+    adds_nothing = how == "inner" and right.frame.width == len(right.on) and right.unique
+    if how == "semi" or adds_nothing:
+        return left.take(right.matching(left))
     if how == "inner" and (beside := right.beside(left)) is not None:
         return beside
-    if how != "semi" and (pairs := right.pairs(left, keep_all=how == "left")) is not None:
+    if (pairs := right.pairs(left, keep_all=how == "left")) is not None:
         return pairs
-    if how != "left":
+    if how == "inner":
         left = left.take(right.matching(left))
-    if how == "semi" or (how == "inner" and right.unique and right.frame.width == len(right.on)):
-        return left
     keys = left.frame(right.on).with_row_index(_ROW)
     how_polars: Literal["inner", "left"] = "left" if how == "left" else "inner"
     joined = keys.join(

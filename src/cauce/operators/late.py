@@ -90,7 +90,9 @@ class Taken:
         return [left[number] for number in kept], [self._indexes[number].then(index) for number in kept]
 
     def only(self, names: Sequence[str]) -> Taken:
-        return Taken([frame.select([name for name in frame.columns if name in names]) for frame in self._frames], self._indexes)
+        return Taken(
+            [frame.select([name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
+        )
 
     def names(self) -> list[str]:
         return [name for frame in self._frames for name in frame.columns]

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from cauce.scan.arrow import index_series
 from cauce.scan.cells.decode import Parsed
 from cauce.scan.cells.kinds import Json, Text
 from cauce.scan.csv.lookup import Numbers, TextSet
-from cauce.scan.arrow import index_series
 from cauce.scan.diagnosis import reasons
 from cauce.scan.tables import Column, TableSpec
 

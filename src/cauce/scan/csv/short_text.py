@@ -35,9 +35,9 @@ def _write_views(
     every: bool,
     views: NDArray[np.uint64],
     filled: NDArray[np.uint8],
-) -> int:
+) -> Any:
     """Returns the number of empty cells; -1 if a cell is longer, has doubled quotes, or is not ASCII."""
-    empty: Any = 0
+    empty = 0
     last = views.shape[0] - 1
     for i in range(views.shape[0]):
         prefetch(buffer, start[min(i + _AHEAD, last) if every else rows[min(i + _AHEAD, last)]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt
 
 
 @kernel(BOOL, Array("int64", 2, read=True), Array("int64"), Array("int64"))
-def _narrow(words: Values, values: Values, ends: Values) -> bool:
+def _narrow(words: Values, values: Values, ends: Values) -> Any:
     """Writes the low halves of 128-bit numbers, the smallest and the largest. Returns whether all fit into 64 bits."""
     low, high, wide = ends[0], ends[1], np.int64(0)
     for i in range(values.size):
