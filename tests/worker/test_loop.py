@@ -1050,7 +1050,7 @@ def test_a_task_that_waits_for_input_is_polled_at_growing_intervals(tmp_path: Pa
     worker = Worker(MemoryFabric(cluster.store), plans={"waits": prepared.plan}, host=Host(clock=clock))
     while worker.step():
         pass
-    for _ in range(500):
+    for _ in range(1_500):
         clock.now += LONGEST_POLL_S
         while worker.step():
             pass

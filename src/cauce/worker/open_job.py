@@ -12,9 +12,9 @@ from cauce.worker.tasks.task import Task
 
 CRASH_PAUSE_S, MOST_CRASH_PAUSE_S = 1.0, 5.0
 """Backoff for a job that has crashed workers without progress: per consecutive crash, and at most."""
-FIRST_POLL_S, SHORT_POLL_S, LONGEST_POLL_S = 0.0005, 0.01, 0.25
-"""Interval at which a task that waits for input is polled: at first, after a tenth of a second, and after half a
-minute."""
+FIRST_POLL_S, SHORT_POLL_S, LONGEST_POLL_S = 0.0005, 0.01, 2.0
+"""Interval at which a task that waits for input is polled: at first, after a tenth of a second, and after three
+minutes. Between these it is one hundredth of the time that the task has waited."""
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -68,6 +69,13 @@ def test_valid_object_file_is_loaded(folder: Path, compiled: Callable[[], int]) 
     before = compiled()
     assert answer() == 5050
     assert compiled() == before
+
+
+def test_threads_that_need_a_kernel_at_once_compile_it_once(folder: Path, compiled: Callable[[], int]) -> None:
+    kept(folder).unlink()
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda _: answer(), range(4))) == [5050] * 4
+    assert compiled() == 1
 
 
 def test_only_this_user_can_write_the_folder_and_its_files(folder: Path) -> None:

@@ -21,6 +21,8 @@ STALL_S = 60.0
 ALL_RUN_S = 90.0
 """Timeout for all processes to run again after the last kill: longer than the longest restart backoff."""
 LOOK_S = 1.0
+CLIENT_PAUSE_S = (2.0, 6.0)
+"""Between two jobs of a client: a demo that is left open uses half a core, not the whole machine."""
 MOST_SHOWN = 10
 
 
@@ -38,7 +40,7 @@ class Demo:
 
     def __post_init__(self) -> None:
         self._home = ServiceDir(self.out / "service")
-        self._clients = Clients(self.url, self.out / "data", self.out / "answers", self.tally)
+        self._clients = Clients(self.url, self.out / "data", self.out / "answers", self.tally, pause_s=CLIENT_PAUSE_S)
         self._killing: threading.Thread | None = None
 
     def start(self) -> None:

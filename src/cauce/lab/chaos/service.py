@@ -119,6 +119,8 @@ class Clients:
     tally: Tally
     settings: Settings | None = None
     datasets: Sequence[str] = BUILT_IN
+    pause_s: tuple[float, float] = (0.2, 3.0)
+    """The shortest and the longest pause of a client between two jobs."""
     over: threading.Event = field(default_factory=threading.Event)
     _finishing: bool = False
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -157,7 +159,7 @@ class Clients:
         kept: list[Job] = []
         with Service(self.url, on_connection=None) as service:
             for turn, dataset in enumerate(datasets):
-                if self.over.wait(chance.uniform(0.2, 3.0)):
+                if self.over.wait(chance.uniform(*self.pause_s)):
                     return
                 job = f"{name}-{dataset}-{stamp}-{turn}"
                 self._at[name] = job

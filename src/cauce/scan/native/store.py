@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 import tempfile
+import threading
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
@@ -32,19 +33,30 @@ _SEPARATOR = b"\n"
 _llvm: Any = llvm
 _engines: list[Any] = []
 """Loaded code stays in memory until the process exits, as do the addresses in it."""
+_one_thread = threading.Lock()
+"""Held while a kernel is loaded or compiled: numba fails if two threads of a process compile at once."""
 
 
 def address_of(kernel: Kernel) -> int:
     name = f"{kernel.name}-{_digest(kernel)}.o"
-    for folder in _folders():
-        if _is_ours(folder) and (body := _read(folder / name)) is not None:
-            symbol, machine_code = body.split(_SEPARATOR, 1)
-            return _loaded(symbol.decode(), machine_code)
+    with _one_thread:
+        body = _cached(name) or _compiled(kernel, name)
+        symbol, machine_code = body.split(_SEPARATOR, 1)
+        return _loaded(symbol.decode(), machine_code)
+
+
+def _cached(name: str) -> bytes | None:
+    found = (_read(folder / name) for folder in _folders() if _is_ours(folder))
+    return next((body for body in found if body is not None), None)
+
+
+def _compiled(kernel: Kernel, name: str) -> bytes:
     from cauce.scan.native.build import compile_kernel
 
-    made, machine_code = compile_kernel(kernel, target_machine())
-    _keep(name, made.encode() + _SEPARATOR + machine_code)
-    return _loaded(made, machine_code)
+    symbol, machine_code = compile_kernel(kernel, target_machine())
+    body = symbol.encode() + _SEPARATOR + machine_code
+    _keep(name, body)
+    return body
 
 
 def _folders() -> list[Path]:
