@@ -30,7 +30,7 @@ def _fill(keys: Keys, low: int, bits: Bits) -> None:
 @kernel(I8, _KEYS, I8, I8, Array("uint8", read=True), Array("int64"))
 def _select(keys: Keys, low: int, size: int, bits: Bits, rows: Rows) -> Any:
     """Writes the numbers of the rows whose key is in the set. Returns how many there are."""
-    count = 0
+    count: Any = 0
     for i in range(keys.size):
         # Arithmetic wraps around, so that a key below the range is at a large distance.
         distance = np.uint64(keys[i] - low)
