@@ -286,6 +286,7 @@ def test_progress_can_be_switched_off(visits: Path, cell: _Display) -> None:
     assert cell.shown == []
 
 
+@pytest.mark.slow
 def test_a_script_in_a_terminal_shows_progress(visits: Path) -> None:
     code = "import cauce, sys\nprint(cauce.run('visits.py', 'small', progress=eval(sys.argv[1])))\n"
     answered = "<2 answers: regulars (7 rows), visitors (1 row)>"

@@ -86,6 +86,7 @@ def test_a_compiled_kernel_is_loaded_without_numba() -> None:
     assert outcome.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_a_changed_source_is_compiled_anew(tmp_path: Path) -> None:
     """Cache files are named after the sources, so an edited piece in another file counts too."""
     source = tmp_path / "mykernel.py"
