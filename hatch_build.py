@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLACE = "cauce/scan/native/compiled"
-# The libraries call nothing outside themselves, so they run with every version of glibc that the packages run with.
+# The libraries call nothing but memcpy and its like, so they run with every glibc that the packages run with.
 TAGS = {"x86_64": "py3-none-manylinux_2_17_x86_64", "aarch64": "py3-none-manylinux_2_17_aarch64"}
 
 

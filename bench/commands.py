@@ -51,9 +51,10 @@ def cauce(job: Job, scratch: Path) -> Entry:
 
 
 def cauce_killed(job: Job, scratch: Path, every_s: float) -> Entry:
-    answers, kills = scratch / "cauce-killed", scratch / "cauce-killed.kills"
-    command = (sys.executable, "-m", "bench.killing", str(every_s), str(kills), "run", *_cauce_arguments(job, answers))
-    return Entry(f"Cauce, a worker killed every {every_s:g} s", command, answers, kills=kills)
+    from bench.killing import entry
+
+    answers = scratch / "cauce-killed"
+    return entry(("run", *_cauce_arguments(job, answers)), answers, every_s)
 
 
 def peers(job: Job, scratch: Path, names: tuple[str, ...], *, library: bool) -> list[Entry]:

@@ -35,21 +35,26 @@ class Outcome:
         return self.scored < self.texts
 
 
-def run(entries: Sequence[Entry], job: Job, rounds: int) -> list[Outcome]:
-    """The first entry is Cauce; if it fails, only its outcome is returned. A failed entry is not run again."""
+def run(
+    entries: Sequence[Entry], job: Job, rounds: int, compare: Callable[[Entry, Entry], dict[str, str]] | None = None
+) -> list[Outcome]:
+    """The first entry is Cauce; if it fails, only its outcome is returned. A failed entry is not run again.
+
+    `compare` returns the first difference by query of Cauce's answers and those of a peer, by default of CSV files."""
+    compare = compare or (lambda ours, theirs: _csv_differences(ours, theirs, job.queries))
     outcomes = [Outcome(entry) for entry in entries]
     turns = [("memory of {}", _watch), *((f"round {n} of {rounds}: {{}}", _time) for n in range(1, rounds + 1))]
     for progress, measure in turns:
         for outcome in outcomes:
             if not outcome.failure:
-                _log(f"{job.dataset}: {progress.format(outcome.entry.name)}")
+                log(f"{job.dataset}: {progress.format(outcome.entry.name)}")
                 _attempt(outcome, measure)
             if outcomes[0].failure:
                 return outcomes[:1]
-    _log(f"{job.dataset}: comparing answers")
+    log(f"{job.dataset}: comparing answers")
     for outcome in outcomes:
         if not outcome.failure:
-            outcome.differences = _differences(outcomes[0].entry, outcome.entry, job.queries)
+            outcome.differences = _differences(outcomes[0].entry, outcome.entry, compare)
     return outcomes
 
 
@@ -58,16 +63,19 @@ def _attempt(outcome: Outcome, measure: Callable[[Outcome], None]) -> None:
     try:
         measure(outcome)
     except CommandFailed as problem:
-        outcome.failure = _last_lines(str(problem))
+        outcome.failure = reason(problem)
 
 
-def _last_lines(problem: str) -> str:
+def reason(problem: CommandFailed) -> str:
     """The last two lines of an error output, which name the cause, as one line."""
-    lines = [line.strip() for line in problem.splitlines() if line.strip()]
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return " ".join(lines[-2:])[-REASON_CHARACTERS:]
 
 
 def _watch(outcome: Outcome) -> None:
+    # Kills would come before workers have reached their peak, and sampling memory slows the run down.
+    if outcome.entry.kills is not None:
+        return
     watched(outcome.entry.command, outcome.measured)
 
 
@@ -97,14 +105,18 @@ def _extrapolate(outcome: Outcome) -> None:
         outcome.measured.wall_s[-1] += cpu_s / outcome.entry.processes
 
 
-def _differences(ours: Entry, entry: Entry, queries: Sequence[str]) -> dict[str, str]:
+def _differences(ours: Entry, entry: Entry, compare: Callable[[Entry, Entry], dict[str, str]]) -> dict[str, str]:
     if not entry.peer:
         return dict.fromkeys(same_answers(ours.answers, entry.answers), "the bytes differ")
+    return compare(ours, entry)
+
+
+def _csv_differences(ours: Entry, entry: Entry, queries: Sequence[str]) -> dict[str, str]:
     compared = [query for query in queries if query != "q5" or not entry.sampled]
     found = {query: difference(ours.answers / f"{query}.csv", entry.answers / f"{query}.csv") for query in compared}
     return {query: what for query, what in found.items() if what}
 
 
-def _log(line: str) -> None:
+def log(line: str) -> None:
     sys.stderr.write(line + "\n")
     sys.stderr.flush()

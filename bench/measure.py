@@ -47,7 +47,8 @@ class Measured:
 
     @property
     def peak_mb(self) -> float:
-        return max(self.peak_bytes) / 1e6
+        """Zero if memory was not sampled."""
+        return max(self.peak_bytes, default=0) / 1e6
 
 
 def side_by_side(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Measured]:

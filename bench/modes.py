@@ -1,14 +1,18 @@
-"""The three measurements of `./cauce bench`: each leaves its table, results and chart in `--out`."""
+"""The measurements of `./cauce bench`: each leaves its table and results in `--out`, some of them a chart."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import commands, comparison, data, report, scaling, small
+from bench import commands, comparison, data, report, results, scaling, small, tables
+from bench.clickbench import suite as clickbench
 from bench.options import Options
+from bench.reading import suite as reading
 from bench.report import Section
+from bench.tpch import suite as tpch
 
 
 def compare(options: Options, scratch: Path) -> list[str]:
@@ -23,10 +27,21 @@ def compare(options: Options, scratch: Path) -> list[str]:
         entries += commands.peers(job, beside, options.peers, library=options.library)
         outcomes = comparison.run(entries, job, options.rounds)
         sections.append(Section(dataset, job.queries, data.size_mb(job.data), outcomes))
-    table = report.markdown(sections, options.workers)
-    _leave(options.out, "bench", table, report.as_json(sections, options.workers))
     report.draw(sections, options.out / "bench")
-    return [problem for section in sections for problem in section.problems]
+    return _leave_sections(options, "bench", sections)
+
+
+def in_sections(measure: Callable[[Options, Path], list[Section]]) -> Callable[[Options, Path], list[str]]:
+    """The mode of a suite that measures sections."""
+    return lambda options, scratch: _leave_sections(options, options.mode, measure(options, scratch))
+
+
+def read_damaged(options: Options, scratch: Path) -> list[str]:
+    found, problems = reading.run(options, scratch)
+    section = reading.as_json(found)
+    _leave(options.out, "reading", tables.reading({"reading": section}), json.dumps(section, indent=2) + "\n")
+    _record(options, [section])
+    return problems
 
 
 def grow(options: Options, scratch: Path) -> list[str]:
@@ -49,7 +64,14 @@ def shrink(options: Options, scratch: Path) -> list[str]:
     return problems
 
 
-MODES: dict[str, Callable[[Options, Path], list[str]]] = {"compare": compare, "scaling": grow, "small": shrink}
+MODES: dict[str, Callable[[Options, Path], list[str]]] = {
+    "compare": compare,
+    "scaling": grow,
+    "small": shrink,
+    "tpch": in_sections(tpch.sections),
+    "clickbench": in_sections(clickbench.sections),
+    "reading": read_damaged,
+}
 """Each takes the options and a folder for its own files, and returns what went wrong."""
 
 
@@ -59,6 +81,19 @@ def _job(options: Options, dataset: str) -> commands.Job:
     else:
         files = data.generated(options.out / "data", dataset, options.scale)
     return commands.Job(dataset, files, options.queries_of(dataset), options.workers)
+
+
+def _leave_sections(options: Options, stem: str, sections: list[Section]) -> list[str]:
+    """Returns the problems."""
+    found = report.as_json(sections, options.workers)
+    _leave(options.out, stem, report.markdown(sections, options.workers), found)
+    _record(options, [each for each in json.loads(found)["datasets"] if "failure" not in each["entries"][0]])
+    return [problem for section in sections for problem in section.problems]
+
+
+def _record(options: Options, sections: Sequence[results.Result]) -> None:
+    facts = {"machine": report.machine(), "workers": options.workers, "rounds": options.rounds}
+    results.add(options.out / results.NAME, sections, **facts)
 
 
 def _leave(out: Path, stem: str, table: str, results: str) -> None:

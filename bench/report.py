@@ -34,7 +34,8 @@ class Ratios:
 
 
 def ratios(one: Measured, other: Measured) -> Ratios:
-    return Ratios(one.median_s / other.median_s, one.median_cpu_s / other.median_cpu_s, one.peak_mb / other.peak_mb)
+    memory = one.peak_mb / other.peak_mb if other.peak_mb else 0.0
+    return Ratios(one.median_s / other.median_s, one.median_cpu_s / other.median_cpu_s, memory)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def _row(section: Section, outcome: Outcome) -> str:
     if outcome.failure:
         return f"| {shown_name(outcome)} | – | – | – | failed: {_cell(outcome.failure)} | |"
     to_cauce = ratios(outcome.measured, section.cauce)
-    figures = f"{to_cauce.time:.2f} | {to_cauce.cpu:.2f} | {outcome.measured.peak_mb:.0f}"
+    peak = f"{outcome.measured.peak_mb:.0f}" if outcome.measured.peak_bytes else "–"
+    figures = f"{to_cauce.time:.2f} | {to_cauce.cpu:.2f} | {peak}"
     return f"| {shown_name(outcome)} | {figures} | {_answers(outcome)} | {rounds_of(outcome.measured)} |"
 
 

@@ -2,7 +2,8 @@
 # Builds the documentation as a searchable site: `scripts/site.sh [DIRECTORY]`, by default out/site.
 #
 # Its generator has an environment of its own in .cache/site, made from requirements-docs.lock once for each content of
-# the lock. The reference of the Python API is written by scripts/reference.py in the environment of `./cauce`.
+# the lock. The reference of the Python API is written by scripts/reference.py in the environment of `./cauce`. The site
+# fetches nothing from elsewhere: the library that draws diagrams, which the theme would fetch, is in the lock too.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 target=$(realpath -m "${1:-$root/out/site}")
@@ -28,7 +29,7 @@ set_up_generator() {
         exit 3
     }
     "$generator/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
-        -r "$root/requirements-docs.lock" >&2 || {
+        --no-deps -r "$root/requirements-docs.lock" >&2 || {
         echo "could not install what requirements-docs.lock lists; check the network and run this again" >&2
         exit 3
     }
@@ -50,6 +51,8 @@ cp -r "$root"/*.md "$root/LICENSE" "$root/docs" "$root/examples" "$build/pages"
 find "$build/pages" -name __pycache__ -prune -exec rm -rf {} +
 "$python" "$root/scripts/reference.py" "$build/pages/docs/reference"
 (cd "$build" && "$generator/bin/zensical" build --clean --strict >&2)
+
+"$generator/bin/python" "$root/scripts/site_pages.py" "$build/site"
 
 touch "$build/site/$mark"
 rm -rf "$target"

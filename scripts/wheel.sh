@@ -2,7 +2,7 @@
 # Builds the wheel, with the compiled kernels and the bill of materials: `scripts/wheel.sh [DIRECTORY]`, by default dist.
 # The last line on standard output is its path. The same sources give the same bytes.
 #
-# Needs the linker ld. The compiler is that of `./cauce`, from requirements.lock; the builder has an environment of its
+# Needs the linker ld and nm, of binutils. The compiler is that of `./cauce`, from requirements.lock; the builder has an environment of its
 # own in .cache/build, made from requirements-build.lock once for each content of the lock.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

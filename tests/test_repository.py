@@ -16,7 +16,6 @@ import cauce
 ROOT = Path(__file__).parents[1]
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
-LOCK = ROOT / "requirements-docs.lock"
 
 
 def validate(schema: str, *files: Path) -> subprocess.CompletedProcess[str]:
@@ -56,8 +55,10 @@ def test_locks_have_versions_and_hashes_only(lock: Path) -> None:
     assert [line for line in lines if not re.fullmatch(f"{pinned}|{hashed}", line)] == []
 
 
-def test_generator_of_the_site_is_locked_within_its_range() -> None:
+@pytest.mark.parametrize("extra", ["docs", "notebook"])
+def test_tools_with_an_environment_of_their_own_have_a_lock_of_their_own(extra: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    (name,) = (re.match(r"[\w-]+", each)[0] for each in extras["docs"])  # type: ignore[index]
-    assert f"\n{name}==" in LOCK.read_text(encoding="utf-8")
-    assert f"\n{name}==" not in (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+    for each in extras[extra]:
+        name = re.split(r"[^\w-]", each)[0]
+        assert f"\n{name}==" in (ROOT / f"requirements-{extra}.lock").read_text(encoding="utf-8")
+        assert f"\n{name}==" not in (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,8 +24,8 @@ from pathlib import Path
 from bench.data import size_mb
 from bench.measure import report, side_by_side, warm
 from bench.memory_budget import run
-from bench.tpch import script
 from bench.tpch.answers import differences
+from bench.tpch.suite import cauce_arguments, generated
 from cauce.process.memory_limit import parse_size
 from cauce.process.starting import module_command
 
@@ -92,32 +91,6 @@ def within_limit(command: list[str], peer: list[str], ours: Path, theirs: Path, 
         return 1
     subprocess.run(peer, check=True)
     return conclusion(differences(ours, theirs))
-
-
-def cauce_arguments(scratch: Path, data: Path, out: Path, workers: int) -> list[str]:
-    text = scratch / "tpch.sql"
-    text.write_text(script(), encoding="utf-8")
-    where = [
-        "-f",
-        str(text),
-        "--data",
-        str(data),
-        "--out",
-        str(out),
-    ]
-    return ["sql", *where, "--format", "parquet", "--workers", str(workers)]
-
-
-def generated(folder: Path, scale: float) -> Path:
-    """The CSV files of a scale, generated unless they exist."""
-    data = folder / f"tpch-{scale:g}"
-    if not data.is_dir():
-        # Renamed when complete: a cached folder is never partial.
-        making = folder / f"{data.name}.{os.getpid()}"
-        command = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or "tpchgen-cli"
-        subprocess.run([command, "csv", "-s", f"{scale:g}", "-o", str(making)], check=True, capture_output=True)
-        making.rename(data)
-    return data
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Entry point of `python -m cauce`."""
+"""Entry point of `python -m cauce` and of the installed command `cauce`."""
 
 import gc
 import os
@@ -6,17 +6,25 @@ import signal
 import sys
 from types import FrameType
 
-# Loaded modules are never freed: garbage collection during imports would cost a tenth of the start-up time.
-gc.disable()
+
+def start() -> None:
+    """Runs the command line and ends the process."""
+    # Loaded modules are never freed: garbage collection during imports would cost a tenth of the start-up time.
+    gc.disable()
+    try:
+        _run()
+    except KeyboardInterrupt:
+        # Interrupted before the command line could report it.
+        sys.stderr.write("interrupted\n")
+        os._exit(130)
+    except SystemExit as ended:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # A regular interpreter shutdown takes a third of a second, and nothing is left to save.
+        os._exit(ended.code if isinstance(ended.code, int) else 1)
 
 
-def _exit_now(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C while modules are loaded. A KeyboardInterrupt within an import may be ignored by the interpreter."""
-    os.write(sys.stderr.fileno(), b"interrupted\n")
-    os._exit(130)
-
-
-try:
+def _run() -> None:
     # Not if the caller ignores the signal, as shells do for commands in the background.
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
@@ -33,12 +41,13 @@ try:
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     entry()
-except KeyboardInterrupt:
-    # Interrupted before the command line could report it.
-    sys.stderr.write("interrupted\n")
+
+
+def _exit_now(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C while modules are loaded. A KeyboardInterrupt within an import may be ignored by the interpreter."""
+    os.write(sys.stderr.fileno(), b"interrupted\n")
     os._exit(130)
-except SystemExit as ended:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # A regular interpreter shutdown takes a third of a second, and nothing is left to save.
-    os._exit(ended.code if isinstance(ended.code, int) else 1)
+
+
+if __name__ == "__main__":
+    start()

@@ -29,7 +29,7 @@ def test_a_kill_that_does_not_happen_is_a_problem(tmp_path: Path) -> None:
     asked = ("--dataset", "coffee", "--scale", "0.001", "--peers", "duckdb", "--rounds", "1", "--kill-every", "60")
     outcome = cauce(tmp_path, "bench", *asked, "--out", "out")
     assert outcome.code == 1
-    assert "over before a worker was killed" in outcome.err
+    assert "ended before a worker was killed" in outcome.err
 
 
 def test_scaling(tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ CASES = {
     "no rounds": (["--rounds", "0"], "must be 1 or more"),
     "no size": (["--scale", "0"], "must be above 0"),
     "missing folder": (["--data", "nowhere"], "nowhere is not a folder"),
+    "unknown suite": (["--suite", "tpcds"], "invalid choice: 'tpcds'"),
+    "unknown peer of a suite": (["--suite", "clickbench", "--peers", "polars"], "unknown peer polars"),
+    "unknown format": (["--suite", "tpch", "--formats", "xml"], "unknown format xml; expected one of csv, parquet"),
+    "a suite over given files": (["--suite", "tpch", "--data", "."], "omit --data"),
     "scaling over given files": (["--scaling", "--data", "."], "omit --data"),
 }
 
@@ -55,3 +59,9 @@ def test_each_measurement_has_its_own_defaults(monkeypatch: pytest.MonkeyPatch) 
     assert (everything.datasets, everything.scale) == (("books", "movies", "flights", "coffee"), 0.1)
     assert (small.datasets, small.scale, small.peers) == (("books",), 0.001, ("polars",))
     assert (scaling.scales, scaling.worker_counts, scaling.peers) == ((0.1, 1.0, 4.0), (1, 2), ())
+
+
+def test_a_suite_has_its_own_defaults() -> None:
+    tpch, clickbench = (parsed(["--suite", name], "") for name in ("tpch", "clickbench"))
+    assert (tpch.scale, tpch.peers, tpch.kill_every_s) == (1.0, ("duckdb", "polars"), 1.0)
+    assert (clickbench.peers, clickbench.kill_every_s) == (("duckdb",), None)

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.tpch.__main__ import generated
 from bench.tpch.answers import differences
 from bench.tpch.in_duckdb import main as in_duckdb
+from bench.tpch.suite import generated
 
 
 def test_the_queries_of_all_peers_agree(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from bench.tpch import queries, script
-from bench.tpch.__main__ import generated
+from bench.tpch.suite import generated
 from cauce.lab.chaos.processes import WORKER
 from cauce.lab.chaos.run import Chaos
 

@@ -55,6 +55,12 @@ def adapted(script: str) -> str:
     for port, reserved in with_ports:
         reserved.bind(("127.0.0.1", 0))
         script = re.sub(rf"\b{port}\b", str(reserved.getsockname()[1]), script)
+    if re.search(r"cauce serve (?!.*--port)", script):
+        # The default port, of the service and of its clients.
+        with_ports.append(("", socket.socket()))
+        with_ports[-1][1].bind(("127.0.0.1", 0))
+        port = with_ports[-1][1].getsockname()[1]
+        script = f"export CAUCE_SERVE_PORT={port} CAUCE_GATEWAY=http://127.0.0.1:{port}\n{script}"
     for _, reserved in with_ports:
         reserved.close()
     return script

@@ -8,15 +8,21 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import threading
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
 from scripts.reference import pages as reference_pages
+from scripts.site_pages import mend_tables
 
 from tests.docs.pages import PAGES, ROOT, name_of
+from tests.web.browsing import browser_path, watched
 
 SCRIPT = ROOT / "scripts/site.sh"
 NOT_INSTALLED = 3
@@ -98,6 +104,61 @@ def test_menu_lists_every_page_but_single_decisions() -> None:
     reference = {f"docs/reference/{name}" for name in reference_pages()}
     written = {name_of(page) for page in PAGES if not re.match(r"\d{4}-", page.name)}
     assert navigation() == written | reference
+
+
+@pytest.mark.slow
+def test_the_library_of_diagrams_is_a_file_of_the_site(site: Path) -> None:
+    (script,) = site.glob("assets/javascripts/bundle.*.js")
+    assert not re.search(r'"https://[^"]*mermaid', script.read_text(encoding="utf-8"))
+    assert 'globalThis["mermaid"]' in script.with_name("mermaid.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    handler = partial(QuietHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Nothing: the requests are not of interest."""
+
+
+SEEN = ("", "docs/cookbook", "docs/sql", "docs/reference/aggregates", "docs/glossary", "docs/architecture")
+"""Pages of all kinds; the last one has diagrams."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_pages_are_accessible_and_fetch_nothing_from_elsewhere(site: Path, address: str, look: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        with watched(browser, address, narrow=look == "phone", dark=look == "dark") as seen:
+            asked: list[str] = []
+            seen.page.on("request", lambda request: asked.append(request.url))
+            for page in SEEN:
+                seen.open(page)
+                seen.page.wait_for_load_state("networkidle")
+                seen.assert_accessible()
+                seen.assert_fits()
+                seen.screenshot(f"site-{page.replace('/', '-') or 'home'}-{look}", whole=False)
+            assert seen.page.evaluate("typeof mermaid.render") == "function"
+            assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+        browser.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("<thead>\n<tr>\n<th></th>\n<th></th>\n</tr>\n</thead>\n<tbody>", "\n<tbody>"),
+        ("<thead><tr><th></th><th>time</th></tr></thead>", "<thead><tr><td></td><th>time</th></tr></thead>"),
+    ],
+)
+def test_empty_heads_of_tables_are_removed(table: str, expected: str) -> None:
+    assert mend_tables(table) == expected
 
 
 @pytest.mark.parametrize("link", ["gone/", "other.html#gone", "#gone", "gone.png"])

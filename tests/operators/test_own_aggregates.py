@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import polars_hash as plh
 import pytest
 
 import cauce
 from cauce.operators.aggregates import Batch, OfColumn
 from cauce.operators.aggregates.base import Types
+from cauce.scan.text_hash import text_hashes
 
 KEPT = 256
 
@@ -21,8 +21,9 @@ class ApproxCountDistinct(OfColumn):
     """Approximate number of distinct values, estimated from the largest of the k smallest hashes."""
 
     def partial(self, batch: Batch, name: str) -> list[pl.Expr]:
-        hashes = plh.col(self.column).cast(pl.String).nchash.xxh3_64()
-        return [hashes.drop_nulls().unique().bottom_k(KEPT).alias(name)]
+        texts = pl.col(self.column).cast(pl.String).drop_nulls()
+        hashes = texts.map_batches(lambda each: pl.Series(text_hashes(each)), return_dtype=pl.UInt64)
+        return [hashes.unique().bottom_k(KEPT).alias(name)]
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [pl.col(name).explode().drop_nulls().unique().bottom_k(KEPT)]

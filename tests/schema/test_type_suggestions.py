@@ -52,3 +52,8 @@ def test_names_that_are_not_identifiers_are_quoted_for_the_shell() -> None:
 
 def test_rejected_records_need_no_type() -> None:
     assert type_suggestions(TableSchema("t", "t.csv", (ColumnSchema("x", "integer"),)), rejects(None, "1,2,3")) == []
+
+
+def test_a_type_that_the_user_has_chosen_is_not_questioned() -> None:
+    schema = TableSchema("T", "t.csv", (ColumnSchema("X", "integer"),))
+    assert type_suggestions(schema, rejects("X", "a"), {"t.x"}) == []

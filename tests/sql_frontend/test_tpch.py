@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from bench.tpch import queries, script, tables
-from bench.tpch.__main__ import generated
+from bench.tpch.suite import generated
 from cauce.runner.answers import Answers
 from cauce.runner.sinks import prepare, run_in_memory
 from cauce.sql_frontend.catalogue import Catalogue, catalogue_of

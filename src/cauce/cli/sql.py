@@ -172,7 +172,7 @@ def _answer_here(options: SqlOptions, text: str, execution: RunOptions) -> None:
     read = sum(prepared.bytes.values())
     console().print(f"{_counted(dataset)} over {size(read)} in {seconds:.1f} s", soft_wrap=True)
     report_rejects(answers.summary, None)
-    _explain_rejects(answers.rejects, prepared)
+    _explain_rejects(answers.rejects, prepared, options)
 
 
 def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) -> None:
@@ -189,7 +189,7 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
         files = FileOptions(data=options.data, out=out, format=options.format, max_rejects=options.max_rejects)
         run_and_show(files, execution, "", prepared, SHOWN_ROWS, _LIBRARIES)
         if (out / REJECTS).is_file():
-            _explain_rejects(_first_rejects(out / REJECTS), made[0])
+            _explain_rejects(_first_rejects(out / REJECTS), made[0], options)
 
     if options.out is not None:
         run(options.out)
@@ -209,14 +209,16 @@ def _counted(dataset: SqlDataset) -> str:
     return f"{count} {'statement' if count == 1 else 'statements'}"
 
 
-def _explain_rejects(rejects: pl.DataFrame, prepared: Prepared) -> None:
+def _explain_rejects(rejects: pl.DataFrame, prepared: Prepared, options: SqlOptions) -> None:
     """Prints, for each column with rejected cells, the option that reads them."""
+    from cauce.runner.sql_source import given_columns
     from cauce.schema import spec_of, type_suggestions
 
     assert prepared.sql is not None
+    given = given_columns(options.given().types)
     for table in prepared.sql.schema.tables:
         names = [file.name for file in prepared.files.get(spec_of(table).name, ())]
-        for sentence in type_suggestions(table, rejects.filter(rejects["file"].is_in(names))):
+        for sentence in type_suggestions(table, rejects.filter(rejects["file"].is_in(names)), given):
             warn(sentence)
 
 

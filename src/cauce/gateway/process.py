@@ -24,7 +24,7 @@ from structlog.typing import FilteringBoundLogger
 
 from cauce.api.names import is_loopback
 from cauce.errors import CauceError, UsageError
-from cauce.gateway.asgi.protocol import BoundedProtocol
+from cauce.gateway.asgi.protocol import Receiver
 from cauce.gateway.http.app import Gateway
 from cauce.gateway.settings import GatewaySettings
 from cauce.process.limits import keep_memory, raise_file_limit
@@ -162,7 +162,8 @@ def run_gateway(
     beating: list[asyncio.Task[None]] = []
     config = uvicorn.Config(
         gateway.app(),
-        http=BoundedProtocol,
+        # uvicorn declares a narrower type, and only calls it.
+        http=Receiver,  # type: ignore[arg-type]
         ws="none",
         loop="uvloop",
         lifespan="on",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import polars_hash  # noqa: F401  (adds the hashing namespaces to Polars expressions)
 
 from cauce.operators.exact import one_zero
 from cauce.scan.integers.columns import FIXED_WIDTH, column_of, has_fixed_width, is_constant, values_of
 from cauce.scan.integers.scatter import Placement, mixed, scatter
+from cauce.scan.text_hash import text_hashes
 
 HASH_VERSION = 2
 """Part of every plan's digest: processes with different hashes must not share a job."""
@@ -42,9 +42,10 @@ def _as_text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String)
 
 
-def _of_texts(key: pl.Series) -> pl.Series:
-    text = _as_text(pl.col(key.name), key.dtype)
-    return key.to_frame().select(text.nchash.xxh3_64()).to_series()  # type: ignore[attr-defined]
+def _of_texts(key: pl.Series) -> Hashes:
+    """That of a null is not null."""
+    texts = key if key.dtype == pl.String else key.to_frame().select(_as_text(pl.col(key.name), key.dtype)).to_series()
+    return text_hashes(texts)
 
 
 def _of_integers(key: pl.Series) -> Hashes:
@@ -59,9 +60,9 @@ def _hashes(key: pl.Series, null: np.uint64) -> Hashes:
         made = _of_integers(key)
     elif key.dtype.is_integer():
         short = key.cast(pl.Int64, strict=False)
-        made = np.where(short.is_null(), _of_texts(key).fill_null(0).to_numpy(), _of_integers(short))
+        made = np.where(short.is_null(), _of_texts(key), _of_integers(short))
     else:
-        return _of_texts(key).fill_null(int(null)).to_numpy()
+        made = _of_texts(key)
     return np.where(key.is_null(), null, made) if key.null_count() else made
 
 

@@ -12,6 +12,7 @@ import msgspec
 from cauce.errors import CauceError, DataNotFound, UsageError, WrongColumns
 from cauce.scan.formats.table import all_endings
 from cauce.schema import DatasetSchema, FoundTable, Inferred, TableSchema, files_of, find_table, find_tables, infer
+from cauce.schema.structs import quoted
 from cauce.sql_frontend.references import ctes_named, tables_named
 from cauce.sql_frontend.source import SqlSource
 
@@ -119,17 +120,22 @@ def _can_be_read(table: FoundTable) -> bool:
     return True
 
 
+def given_columns(types: Mapping[str, str]) -> set[str]:
+    """The columns whose types are given, in small letters and without quotes."""
+    return {column.lower().replace('"', "") for column in types}
+
+
 def _inferred(tables: Collection[FoundTable], types: Mapping[str, str], note: Note) -> list[Inferred]:
     """The schemas of tables. Notes the remarks about them, except on columns whose type is given."""
     found = [infer(table) for table in tables]
-    given = {column.lower().replace('"', "") for column in types}
+    given = given_columns(types)
     for each in found:
         for remark in each.notes:
             note(remark)
         for column, mixed in each.mixed_columns.items():
             name = f"{each.schema.name}.{column}"
             if name.lower() not in given:
-                option = shlex.quote(f"{name}={mixed.type}")
+                option = shlex.quote(f"{quoted(each.schema.name)}.{quoted(column)}={mixed.type}")
                 note(f"{each.schema.name}: {mixed.remark}; to read it so: --type {option}")
     return found
 

@@ -1,5 +1,6 @@
 """Compiles all kernels that are not in the cache yet, so that no run waits for the compiler."""
 
+from cauce.scan import text_hash
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup, short_text
 from cauce.scan.integers import groups, key_bits, key_table, narrow, scatter
@@ -20,6 +21,7 @@ __all__ = [
     "narrow",
     "scatter",
     "short_text",
+    "text_hash",
 ]
 
 

@@ -5,6 +5,7 @@ Inference never fails on dirty rows: cells are compared with types, and a column
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,9 +30,10 @@ from cauce.schema.column_types import type_of_most, type_of_texts
 from cauce.schema.dialect import DELIMITERS, Dialect, dialect_of, has_header
 from cauce.schema.find_tables import FoundTable
 from cauce.schema.json_types import json_columns
+from cauce.schema.local_formats import garbled_text, local_format
 from cauce.schema.parquet_types import parquet_columns
 from cauce.schema.samples import Sample, chosen, file_budget, head_of, sample_of
-from cauce.schema.structs import ColumnSchema, TableSchema
+from cauce.schema.structs import ColumnSchema, TableSchema, quoted
 from cauce.schema.types import ColumnType, common_type
 
 HEAD_BYTES = 2**18
@@ -66,6 +68,8 @@ class _Columns:
     by_file: dict[str, frozenset[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     mixed_columns: dict[str, MixedColumn] = field(default_factory=dict)
+    garbled: dict[str, str] = field(default_factory=dict)
+    """A remark for each file that is not UTF-8."""
     rows: float = 0.0
 
     def add(self, file: TableFile, names: Iterable[str]) -> None:
@@ -87,7 +91,7 @@ class _Columns:
             yield ColumnSchema(name, str(found), nulls if found.name != "text" else ())
 
     def _note_exceptions(self, name: str, texts: pl.Series) -> None:
-        """Remarks that a few cells are the reason why a column is text."""
+        """Remarks that a few cells, or a format of one country, are the reason why a column is text."""
         found = type_of_most(texts)
         if found is not None:
             remark = (
@@ -95,6 +99,9 @@ class _Columns:
                 f"{found.count:,} of {found.values:,} values of the sample would be rejected"
             )
             self.mixed_columns[name] = MixedColumn(str(found.type), remark)
+        elif (local := local_format(texts)) is not None:
+            sql = local.sql.format(quoted(name))
+            self.notes.append(f"column {name} has {local.words}, such as {local.example!r}; in SQL: {sql}")
 
 
 def infer(found: FoundTable) -> Inferred:
@@ -114,7 +121,7 @@ def infer(found: FoundTable) -> Inferred:
         raise WrongColumns(f"table {found.name} ({found.path}) has no columns that can be read: {why}")
     delimiter = dialect.delimiter if any(not isinstance(format_of(file.path), Tsv) for file in csv) else ","
     schema = TableSchema(found.name, found.path, schemas, delimiter, dialect.quote, header)
-    notes = [*columns.notes, *_missing(columns)]
+    notes = [*_not_utf8(columns), *columns.notes, *_missing(columns)]
     return Inferred(schema, tuple(f"{found.name}: {note}" for note in notes), int(columns.rows), columns.mixed_columns)
 
 
@@ -152,6 +159,9 @@ def _add_csv(columns: _Columns, file: TableFile, form: Csv, dialect: Dialect, he
             f"{file.name} is not a text file: its first line holds bytes that are not UTF-8 text; save it as CSV in "
             "UTF-8, or give it the ending of its format"
         )
+    garbled = garbled_text(sample.pieces)
+    if garbled is not None:
+        columns.garbled.setdefault(file.name, garbled)
     names = _usable(columns, file, first.cells)
     columns.add(file, names)
     wanted = {name: Column(name) for name in names}
@@ -238,6 +248,16 @@ def _named(head: bytes, dialect: Dialect) -> bool | None:
     body = head[first.end :]
     block = CsvBlock(spec, "", tuple(names), 1, padded(body), len(body), frozenset(names))
     return has_header(first.cells, [block.column(name, None) for name in names])
+
+
+def _not_utf8(columns: _Columns) -> list[str]:
+    """At most one remark, about the first file that is not UTF-8."""
+    if not columns.garbled:
+        return []
+    (name, garbled), *others = columns.garbled.items()
+    more = f" (and {len(others)} more)" if others else ""
+    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)}"
+    return [f"{name}{more} is not UTF-8, and {garbled}; if that is meant, write it again with {convert}"]
 
 
 def _missing(columns: _Columns) -> list[str]:

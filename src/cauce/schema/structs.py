@@ -11,6 +11,7 @@ from cauce.errors import UnknownName, UsageError, did_you_mean
 from cauce.scan.csv.located import QUOTES
 from cauce.schema.types import ColumnType, column_type
 
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMES = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*\.\s*(?:"((?:[^"]|"")+)"|(.+?))\s*')
 
 
@@ -120,6 +121,11 @@ class DatasetSchema(msgspec.Struct, frozen=True):
         from cauce.schema.toml_text import from_toml
 
         return from_toml(text, name)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL and `--type` read it."""
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _unquoted(name: str | None) -> str:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 
 import polars as pl
 
 from cauce.schema.column_types import NULL_TEXTS, type_of_texts
-from cauce.schema.structs import ColumnSchema, TableSchema
+from cauce.schema.structs import ColumnSchema, TableSchema, quoted
 from cauce.schema.types import column_type, common_type
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHOWN_CHARACTERS = 60
 
 
-def type_suggestions(schema: TableSchema, rejects: pl.DataFrame) -> list[str]:
+def type_suggestions(schema: TableSchema, rejects: pl.DataFrame, given: Collection[str] = ()) -> list[str]:
     """A sentence for each column with rejected cells: how many, an example, and the option that reads them. `rejects`
-    are those of this table, in the form of `REJECT_SCHEMA`."""
-    return [_sentence(schema, column, cells) for column, cells in _by_column(schema, rejects)]
+    are those of this table, in the form of `REJECT_SCHEMA`. The types of the columns `given`, in small letters, were
+    chosen by the user, who expects rejects."""
+    found = _by_column(schema, rejects)
+    return [_sentence(schema, column, cells) for column, cells in found if _plain_name(schema, column) not in given]
+
+
+def _plain_name(schema: TableSchema, column: ColumnSchema) -> str:
+    return f"{schema.name}.{column.name}".lower()
 
 
 def _by_column(schema: TableSchema, rejects: pl.DataFrame) -> list[tuple[ColumnSchema, pl.DataFrame]]:
@@ -27,7 +32,7 @@ def _by_column(schema: TableSchema, rejects: pl.DataFrame) -> list[tuple[ColumnS
 
 def _sentence(schema: TableSchema, column: ColumnSchema, cells: pl.DataFrame) -> str:
     file, line, raw = cells.select("file", "line", "raw").row(0)
-    name = f"{_quoted(schema.name)}.{_quoted(column.name)}"
+    name = f"{quoted(schema.name)}.{quoted(column.name)}"
     count = "1 cell is" if cells.height == 1 else f"{cells.height:,} cells are"
     shown = raw if len(raw) <= _SHOWN_CHARACTERS else raw[: _SHOWN_CHARACTERS - 1] + "…"
     example = f"such as {shown!r} ({file} line {line})"
@@ -45,7 +50,3 @@ def _remedy(name: str, column: ColumnSchema, raws: pl.Series) -> str:
         return f"write {entry} for it in the schema, or use --type {option}=text{end}"
     kind = common_type([column_type(column.type), type_of_texts(texts)[0]])
     return f"use --type {option}={kind.name}{end}"
-
-
-def _quoted(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'

@@ -13,7 +13,7 @@ from cauce.terminal.console import error_console
 from cauce.worker.events import Event
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress, ProgressColumn, Task
 
     from cauce.terminal.notebook import NotebookProgress
 
@@ -76,11 +76,18 @@ def bytes_columns() -> list[ProgressColumn]:
 
 def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool = True) -> Progress:
     """Bars of tables, with their rows, a time and a note. `time` is the column that shows the time."""
-    from rich.progress import Progress, TextColumn
+    from rich.progress import Progress, ProgressColumn, TextColumn
+
+    class Rows(ProgressColumn):
+        """Nothing until rows are counted: an upload counts none."""
+
+        def render(self, task: Task) -> str:
+            rows: int = task.fields["rows"]
+            return f"{rows:>13,} rows" if rows else ""
 
     return Progress(
         *bytes_columns(),
-        TextColumn("{task.fields[rows]:>13,} rows"),
+        Rows(),
         time,
         TextColumn("{task.fields[note]}"),
         console=error_console(),

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from cauce.fabric.files.fabric import FilesFabric
 from cauce.gateway.asgi.problems import HttpError
-from cauce.gateway.asgi.protocol import BoundedProtocol
+from cauce.gateway.asgi.protocol import Receiver
 from cauce.gateway.http.app import Gateway
 from cauce.gateway.http.auth import Access
 from cauce.gateway.jobs.job_service import Jobs
@@ -87,7 +87,7 @@ def test_a_client_detects_an_aborted_download(tmp_path: Path, token: str, revoke
         await inner(scope, receive, watched)
 
     async def main() -> bytes:
-        server = uvicorn.Server(uvicorn.Config(app, http=BoundedProtocol, lifespan="on", log_config=None))
+        server = uvicorn.Server(uvicorn.Config(app, http=Receiver, lifespan="on", log_config=None))
         with socket.create_server(("127.0.0.1", 0)) as bound:
             serving = asyncio.create_task(server.serve([bound]))
             path, query = DOWNLOADS[0]

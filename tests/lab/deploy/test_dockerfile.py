@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from cauce import __version__
@@ -21,6 +22,13 @@ def test_every_source_of_a_copy_exists() -> None:
     sources = [source for each in copied if not each[0].startswith("--from") for source in each]
     assert sources
     assert [source for source in sources if not (ROOT / source).exists()] == []
+
+
+def test_programs_that_it_copies_are_executable() -> None:
+    copied = [rest.split() for _, rest in steps((ROOT / "Dockerfile").read_text(), "COPY")]
+    programs = [ROOT / source for *sources, target in copied if target.endswith("/bin/") for source in sources]
+    assert programs
+    assert [path.name for path in programs if not os.access(path, os.X_OK)] == []
 
 
 def test_it_has_the_settings_of_the_image_of_a_deployment(compose: Written) -> None:

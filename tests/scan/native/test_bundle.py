@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cauce.errors import CauceError, UsageError
-from cauce.scan.native import F8, I8, bundle, bundling, kernel, loading, processor
+from cauce.scan.native import F8, I8, VOID, Array, bundle, bundling, kernel, loading, processor
 from cauce.scan.native.bundle import Bundle
 from cauce.scan.native.kernel import Kernel
 from cauce.scan.native.processor import levels, supported_levels
@@ -22,6 +25,14 @@ def _triple(n: int) -> int:
 
 TRIPLE = kernel(I8, I8)(_triple)
 assert isinstance(TRIPLE, Kernel)
+
+
+def _clear(counts: npt.NDArray[np.int64]) -> None:
+    counts[:] = 0
+
+
+def _power(n: float) -> float:
+    return n**0.3
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +97,28 @@ def test_a_level_that_the_processor_lacks_is_refused(made: Path, monkeypatch: py
     monkeypatch.setenv(processor.VARIABLE, "x86-64-v9")
     with pytest.raises(UsageError, match=r"CAUCE_PROCESSOR is x86-64-v9, but this processor supports "):
         opened(made)
+
+
+def linked(folder: Path, made: Kernel) -> Path:
+    """The library of one kernel, for the lowest level."""
+    objects = folder / "objects"
+    objects.mkdir()
+    bundling.compile_objects([made], levels()[0].name, objects)
+    bundling.link(objects, folder / "one.so")
+    return folder / "one.so"
+
+
+def test_a_kernel_that_clears_memory_can_be_bundled(tmp_path: Path) -> None:
+    made = kernel(VOID, Array("int64"))(_clear)
+    assert isinstance(made, Kernel)
+    assert ctypes.CDLL(str(linked(tmp_path, made)))[made.name]
+
+
+def test_a_kernel_that_calls_another_library_cannot_be_bundled(tmp_path: Path) -> None:
+    made = kernel(F8, F8)(_power)
+    assert isinstance(made, Kernel)
+    with pytest.raises(UsageError, match="must call nothing outside the bundle, but call pow"):
+        linked(tmp_path, made)
 
 
 def test_a_kernel_from_other_sources_is_not_used(made: Path) -> None:

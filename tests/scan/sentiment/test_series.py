@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
+import pytest
 
+from cauce.errors import UsageError
 from cauce.scan.sentiment import SCORERS, compound, scored, textblob_units, vader, vader_units
 from cauce.scan.sentiment.reading import UNSURE
 from tests.scan.sentiment.library import LIBRARY, units
@@ -87,3 +89,9 @@ def _handed_back(sample: list[str]) -> list[int]:
     answer = np.empty(len(sample), np.int32)
     compound._score(data, bounds[:-1], bounds[1:], answer)
     return answer.tolist()
+
+
+def test_a_scorer_that_is_not_installed_is_reported_before_the_job_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "textblob", None)
+    with pytest.raises(UsageError, match=r"pip install 'cauce\[textblob\]'"):
+        scored("text", "textblob")

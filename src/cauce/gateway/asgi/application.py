@@ -169,6 +169,10 @@ class Exchange:
 
     async def read_body(self, request: Request, limit: BodyLimit, body: IncomingBody | None = None) -> bytes:
         """Reads the whole body. `body` holds the memory budget for it."""
+        return b"".join(await self.read_pieces(request, limit, body))
+
+    async def read_pieces(self, request: Request, limit: BodyLimit, body: IncomingBody | None = None) -> list[bytes]:
+        """Like `read_body`, for a large body that another thread joins."""
         limit.check(self._content_length or 0)
         body = body or IncomingBody()
         with self._limiter.receiving(self, body):

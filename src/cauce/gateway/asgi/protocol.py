@@ -1,10 +1,13 @@
 """uvicorn's HTTP protocol with limits it lacks: size and arrival time of the request head, number of connections. An
-invalid request gets a problem document, and its connection is closed."""
+invalid request gets a problem document, and its connection is closed.
+
+Large bodies are received with few copies: in blocks of `BLOCK_BYTES` instead of 256 kB, and without collecting them in
+a `bytearray`."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Self
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -18,6 +21,8 @@ HEAD_BYTES = 64 << 10
 URL_BYTES = 8 << 10
 HEAD_S = 15.0
 MAX_CONNECTIONS = 4096
+BLOCK_BYTES = 1 << 20
+"""The most bytes that are read from a socket at once."""
 
 
 class _Rejected(Exception):
@@ -86,6 +91,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._idle_bytes = 0
+        if not self.cycle.body:
+            self.cycle.body = _Pieces()  # type: ignore[assignment]
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -123,6 +130,63 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             self._rejection = (408, "timeout", f"the head of the request did not arrive within {HEAD_S:g} s")
             self.send_400_response("")
+
+
+class _Pieces:
+    """The pieces of a body that have arrived since the last read, in place of uvicorn's `bytearray`. A single piece,
+    which is the usual case, is not copied."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def __iadd__(self, piece: bytes) -> Self:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self._pieces)
+
+
+class Receiver(asyncio.BufferedProtocol):
+    """Reads from the socket of a connection into one buffer for all connections of the process. The parser copies what
+    it keeps before the next read."""
+
+    _buffer = memoryview(bytearray(BLOCK_BYTES))
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._http = BoundedProtocol(config, server_state, app_state, _loop)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._http.connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._http.connection_lost(exc)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._http.data_received(self._buffer[:nbytes])  # type: ignore[arg-type]
+
+    def eof_received(self) -> None:
+        self._http.eof_received()
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._http.resume_writing()
 
 
 def _is_idle(connection: Any) -> bool:

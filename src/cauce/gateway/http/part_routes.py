@@ -202,17 +202,22 @@ class PartRoutes:
         described = part_of_headers(request.headers)
         started_at = time.time()
         with self.body_budget.body(owner) as body:
-            data = await exchange_of(request).read_body(request, self._limit, body)
+            pieces = await exchange_of(request).read_pieces(request, self._limit, body)
+            size = sum(map(len, pieces))
             # The token may have been removed while the body arrived.
             self._access.admit(request)
-            part = replace(described, data=data)
+
+            def put(on: Service) -> bool:
+                data = b"".join(pieces)
+                # Freed as soon as possible: the budget counts a body once.
+                pieces.clear()
+                return kind.tables(on).put_part(owner, name, table, seq, replace(described, data=data))
+
             # A body of a few kilobytes may decompress to many megabytes.
-            new = await self._pool.run_heavy(
-                lambda on: kind.tables(on).put_part(owner, name, table, seq, part), about, owner
-            )
+            new = await self._pool.run_heavy(put, about, owner)
         self._metrics.parts.labels("new" if new else "held").inc()
         if new and self._traces is not None and kind is JOB_TABLES:
-            self._traces.received(PartName(about, table, seq), started_at, time.time(), len(data))
+            self._traces.received(PartName(about, table, seq), started_at, time.time(), size)
         return json_response(PartAnswer(seq, new), 201 if new else 200)
 
     async def _held(self, kind: TableKind, request: Request, owner: str) -> Response:

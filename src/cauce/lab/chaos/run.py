@@ -18,6 +18,7 @@ from cauce.errors import JobFailed
 from cauce.lab.chaos.processes import PREFORK_SERVER, RUN, WORKER, Seen, family, kill, pause, resume
 from cauce.process.lease_count import LEASE_COUNTS_VARIABLE
 from cauce.process.starting import module_command
+from cauce.process.table import shown
 
 PAUSE_S = (0.1, 0.6)
 LONGEST_RUN_S = 3600.0
@@ -49,6 +50,9 @@ class Chaos:
     weights: tuple[tuple[str, int], ...] = (("kill", 6), ("pause", 3), (PREFORK_SERVER, 1), (RUN, 1))
     most: int = 10_000
     command: str = "run"
+    least_cpu_s: float = 0.0
+    """A worker is not killed before it has used so much processor time: on an overloaded machine, kills by the clock
+    alone would come faster than any worker completes a part."""
     faults: list[Fault] = field(default_factory=list)
     _paused: dict[int, float] = field(default_factory=dict)
 
@@ -99,7 +103,7 @@ class Chaos:
         """Whether there was a process to kill or to pause."""
         names, weights = zip(*self.weights, strict=True)
         what: str = rng.choices(names, weights)[0]
-        workers = [each for each in processes if each.role == WORKER and each.leases]
+        workers = [each for each in processes if each.role == WORKER and each.leases and self._has_worked(each)]
         others = {PREFORK_SERVER: [each for each in processes if each.role == PREFORK_SERVER], RUN: processes[:1]}
         candidates = [each for each in others.get(what, workers) if each.pid not in self._paused]
         # Before workers hold leases, a fault would only hit the loading of libraries.
@@ -113,6 +117,10 @@ class Chaos:
         elif kill(victim.pid):
             self._record(at_s, "kill", victim)
         return True
+
+    def _has_worked(self, worker: Seen) -> bool:
+        found = shown(worker.pid)
+        return found is not None and found.cpu_s >= self.least_cpu_s
 
     def _record(self, at_s: float, what: str, victim: Seen) -> None:
         self.faults.append(Fault(at_s, what, victim.role, victim.pid, victim.leases))

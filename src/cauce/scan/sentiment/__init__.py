@@ -6,9 +6,12 @@ Scores are integers, so that sums over any number of texts in any order are exac
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import polars as pl
+
+from cauce.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +21,15 @@ SCORERS = ("vader", "textblob")
 
 
 def scored(column: str, scorer: str) -> pl.Expr:
-    """The score of each text; null for a null text."""
+    """The score of each text; null for a null text. Raises UsageError if the scorer is not installed."""
+    check_installed(scorer)
     return pl.col(column).map_batches(_SERIES[scorer], return_dtype=pl.Int32)
+
+
+def check_installed(scorer: str) -> None:
+    """Raises UsageError if a package is missing, before a job starts."""
+    if scorer == "textblob" and find_spec("textblob") is None:
+        raise UsageError("the package textblob is not installed: pip install 'cauce[textblob]', or score with vader")
 
 
 def vader(texts: pl.Series) -> pl.Series:

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from cauce.scan.sentiment import SCORERS, vader
+from cauce.scan.sentiment import SCORERS, check_installed, vader
 from cauce.sql_frontend.functions import patterns
 from cauce.sql_frontend.functions.kernel import Kernel, run
 from cauce.sql_frontend.functions.table import Arguments, define, group
@@ -509,4 +509,5 @@ def _sentiment(args: Arguments) -> pl.Expr:
     scorer = args.constant(1, "the scorer") if len(args) > 1 else SCORERS[0]
     if scorer not in SCORERS:
         raise StatementError(f"unknown scorer {scorer!r}; expected one of {', '.join(SCORERS)}", args.at)
+    check_installed(scorer)
     return args.run(Sentiment(args.where, scorer), args[0])

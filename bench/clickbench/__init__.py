@@ -1,11 +1,9 @@
-"""The 43 queries of ClickBench, its table of 105 columns, and random rows for it."""
+"""The 43 queries of ClickBench and its table of 105 columns."""
 
 from __future__ import annotations
 
-import datetime as dt
-import random
+import re
 from pathlib import Path
-from typing import Any
 
 _TEXT = [
     "Title",
@@ -120,46 +118,16 @@ COLUMNS: dict[str, str] = {
     "EventDate": "DATE",
 }
 
-_HOSTS = ("http://www.google.com/", "https://news.example/", "http://shop.example/cart/", "http://www.video.example/a/")
-_PHRASES = ("cats", "google maps", "news 24", "weather", "buy 10 pens")
-_BIG = (3594120000172545465, 2868770270353813622, 435090932899640449, 62, 17)
-
-
-def random_rows(count: int, seed: int = 1) -> list[list[Any]]:
-    """Rows with few different values, NULL for empty texts."""
-    choose = random.Random(seed)
-    return [[_cell(choose, name, kind) for name, kind in COLUMNS.items()] for _ in range(count)]
-
-
-def _cell(choose: random.Random, name: str, kind: str) -> Any:
-    if kind == "VARCHAR":
-        return _text(choose, name)
-    if kind == "DATE":
-        return dt.date(2013, 7, choose.randint(12, 16))
-    if kind == "TIMESTAMP":
-        return dt.datetime(
-            2013, 7, choose.randint(13, 16), choose.randint(0, 23), choose.randint(0, 59), choose.randint(0, 59)
-        )
-    if name in ("RefererHash", "URLHash", "UserID"):
-        return choose.choice(_BIG)
-    if name == "WatchID":
-        return choose.randint(10**17, 9 * 10**18)
-    if name == "CounterID":
-        return choose.choice([62, 62, 7, 1000])
-    return choose.choice([0, 0, 1, 6, -1, choose.randint(1, 30)])
-
-
-def _text(choose: random.Random, name: str) -> str | None:
-    if choose.random() < 0.3:
-        return None
-    if name in ("URL", "Referer", "OriginalURL"):
-        return f"{choose.choice(_HOSTS)}{choose.choice(['', 'index.html', 'page/2?q=1'])}"
-    if name == "Title":
-        return choose.choice(["Google news", "A video", "Sport today", "Pens"])
-    return choose.choice(_PHRASES)
-
 
 def queries() -> list[str]:
     """The SQL texts, without line ends."""
     text = Path(__file__).with_name("queries.sql").read_text()
     return [line.rstrip(";") for line in text.splitlines() if line]
+
+
+def with_total_order(text: str, width: int) -> str:
+    """The query with its rows ordered by all columns where its own order leaves ties, as Cauce orders them."""
+    positions = ", ".join(str(number) for number in range(1, width + 1))
+    if " ORDER BY " not in text:
+        return re.sub(r"( LIMIT \d+)", rf" ORDER BY {positions}\1", text)
+    return re.sub(r"( ORDER BY .*?)( LIMIT .*)?$", rf"\1, {positions}\2", text)
