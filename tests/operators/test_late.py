@@ -133,3 +133,26 @@ def test_expression_that_polars_finds_constant_has_a_value_per_row(height: int) 
     made = rows.evaluate([pl.col("k") + 1, constant])
     assert made.to_dict(as_series=False) == {"k": [*range(2, height + 2)], "is not 0": [True] * height}
     assert rows.filter([constant]).height == height
+
+
+def test_columns_that_a_filter_read_are_those_of_its_rows(source: Counting) -> None:
+    kept = rows_over(source).filter([pl.col("price") > 10, pl.col("key") != 3])
+    assert kept.frame(["key", "price"]).rows() == [(2, 50), (4, 5000)]
+    assert [name for name, _ in source.built] == ["price", "key"]
+
+
+def test_an_added_column_hides_one_that_was_built_before(source: Counting) -> None:
+    rows = rows_over(source).filter([pl.col("price") > 10])
+    kept = rows.take(np.array([0, 2]), pl.DataFrame({"price": [-1, -2]})).take(np.array([1]))
+    assert kept.frame(["price", "key"]).rows() == [(-2, 4)]
+
+
+def test_rows_that_were_taken_twice_have_all_columns_of_a_frame() -> None:
+    kept = Late(TABLE).take(np.array([3, 1, 2])).take(np.array([2, 0]), pl.DataFrame({"more": [8, 9]}))
+    assert kept.everything().rows() == [(500, "c", 3, 8), (5000, "d", 4, 9)]
+
+
+def test_a_converted_column_is_not_one_that_was_built_before(source: Counting) -> None:
+    rows = rows_over(source).filter([pl.col("price") > 10])
+    kept = convert(rows, [pl.col("key"), (pl.col("price") * 2).alias("price")], keep_position=False)
+    assert kept.frame(["price", "key"]).rows() == [(100, 2), (1000, 3), (10000, 4)]

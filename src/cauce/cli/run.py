@@ -8,6 +8,7 @@ import socket
 import time
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from cauce.terminal.progress import Bars
 from cauce.terminal.reject_report import report_rejects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cauce.plan import Dataset
     from cauce.runner.sinks import Folder, Prepared
@@ -52,10 +53,16 @@ def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) 
 
 
 def run_and_show(
-    files: FileOptions, options: RunOptions, dataset: str, prepared: Prepare, shown_rows: int = SHOWN_ROWS
+    files: FileOptions,
+    options: RunOptions,
+    dataset: str,
+    prepared: Prepare,
+    shown_rows: int = SHOWN_ROWS,
+    libraries: Sequence[str] = (),
 ) -> Folder:
     """Writes the answers to files and prints the first rows of each. `dataset` is what the workers load; `prepared` is
-    called with a number of partitions when they have been forked."""
+    called with a number of partitions when they have been forked. `libraries` are loaded before that, because both
+    need them."""
     started = time.monotonic()
     check_out(files.out)
     check_limit(files.max_rejects)
@@ -66,7 +73,7 @@ def run_and_show(
     if _fits_here(files, options):
         chosen, sink, bars = _run_here(files, options, prepared, shown_rows)
     else:
-        chosen, sink, bars = _run(files, options, dataset, prepared, shown_rows)
+        chosen, sink, bars = _run(files, options, dataset, prepared, shown_rows, libraries)
     for query, rows in sink.rows.items():
         show_answer(chosen, query, sink.heads[query], rows)
     show_summary(chosen, len(sink.rows), sum(bars.rows.values()), bars.bytes, time.monotonic() - started, files.out)
@@ -115,7 +122,12 @@ def _run_here(
 
 
 def _run(
-    files: FileOptions, options: RunOptions, dataset: str, prepared: Prepare, kept_rows: int
+    files: FileOptions,
+    options: RunOptions,
+    dataset: str,
+    prepared: Prepare,
+    kept_rows: int,
+    libraries: Sequence[str],
 ) -> tuple[Dataset, Folder, Bars]:
     """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
     # Workers are forked from this process, so it must not start threads.
@@ -123,6 +135,8 @@ def _run(
     from cauce.runner.prefork import make_ready
 
     make_ready()
+    for library in libraries:
+        import_module(library)
     gc.freeze()
     gc.enable()
     made = _first_missing(files.out)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from cauce.sql_frontend.dataset import SqlDataset
 
 SHOWN_ROWS = 40
+_LIBRARIES = ("cauce.sql_frontend.dataset", "cauce.runner.sql_source")
+"""Workers plan the statements again, with the modules of the process that they are forked from."""
 EXPLAINED_REJECTS = 100_000
 """So many rejects of a large run are looked at for the remedy."""
 
@@ -185,7 +187,7 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
 
     def run(out: Path) -> None:
         files = FileOptions(data=options.data, out=out, format=options.format, max_rejects=options.max_rejects)
-        run_and_show(files, execution, "", prepared, SHOWN_ROWS)
+        run_and_show(files, execution, "", prepared, SHOWN_ROWS, _LIBRARIES)
         if (out / REJECTS).is_file():
             _explain_rejects(_first_rejects(out / REJECTS), made[0], options)
 

@@ -1,5 +1,6 @@
 """Integer keys of a build side. Those in a range that is not much larger than their number, such as running numbers,
-are looked up in an array, by subtraction; others in a hash table. A side of keys alone is a set of bits."""
+are looked up in an array, by subtraction; others in a hash table. Rows without a match are dropped first, by a set of
+bits."""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.late import Rows
-from cauce.scan.integers.key_bits import KeyBits
+from cauce.scan.arrow import index_series
+from cauce.scan.integers.key_bits import FEW_BITS, KeyBits
 from cauce.scan.integers.key_table import KeyTable
 
 _SLOTS_PER_KEY = 8
 _FEW_SLOTS = 1 << 20
 """Ranges up to this size are always accepted: their arrays are small."""
+_BITS_PER_KEY = 128
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
@@ -27,13 +30,11 @@ class IntegerKeys:
     """The keys of the rows of a build side, without nulls. Each key has a slot; a key without one, and a null, has the
     slot after the last one."""
 
-    def __init__(self, own: Rows, size: int) -> None:
-        """`own` are the slots of the rows."""
-        self.size = size
-        self._own = own
-        self.counts: Counts = np.bincount(own, minlength=size + 1).astype(np.int32)
-        """The number of rows of each slot. Of 32 bits: there may be many more slots than rows."""
-        self.most = int(self.counts.max())
+    def __init__(self, keys: pl.Series, low: int, span: int) -> None:
+        """The keys are from `low` to before `low + span`."""
+        self._keys = keys
+        self._low = low
+        self._span = span
 
     @staticmethod
     def of(keys: pl.Series) -> IntegerKeys | None:
@@ -41,13 +42,32 @@ class IntegerKeys:
         if keys.dtype not in _INTEGERS or keys.is_empty():
             return None
         low, high = int(keys.min()), int(keys.max())  # type: ignore[arg-type]
-        size = high - low + 1
-        if size <= max(_SLOTS_PER_KEY * len(keys), _FEW_SLOTS):
-            return DenseKeys(keys, low, size)
-        return HashedKeys(keys)
+        span = high - low + 1
+        dense = span <= max(_SLOTS_PER_KEY * len(keys), _FEW_SLOTS)
+        return DenseKeys(keys, low, span) if dense else HashedKeys(keys, low, span)
+
+    @property
+    def size(self) -> int:
+        """The number of slots."""
+        raise NotImplementedError
+
+    @property
+    def _own(self) -> Rows:
+        """The slots of the rows."""
+        raise NotImplementedError
 
     def slots(self, keys: pl.Series) -> Rows:
         raise NotImplementedError
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The number of rows of each slot. Of 32 bits: there may be many more slots than rows."""
+        return np.bincount(self._own, minlength=self.size + 1).astype(np.int32)
+
+    @cached_property
+    def most(self) -> int:
+        """The maximum number of rows of a slot."""
+        return int(self.counts.max())
 
     @cached_property
     def order(self) -> Rows:
@@ -65,13 +85,33 @@ class IntegerKeys:
         rows[self._own] = np.arange(len(self._own), dtype=np.int32)
         return rows
 
-    def rows(self, keys: pl.Series) -> Rows:
-        """The number of the row with each key, -1 if there is none. Only if keys are unique."""
-        return self._row_of[self.slots(keys)].astype(np.int64)
+    @cached_property
+    def _bits(self) -> KeyBits | None:
+        few_bits = self._span <= max(_BITS_PER_KEY * len(self._keys), FEW_BITS)
+        return KeyBits(_integers(self._keys), self._low, self._span) if few_bits else None
+
+    def matching(self, keys: pl.Series) -> Rows:
+        """The numbers of the keys that have a match; a null has none."""
+        if self._bits is None:
+            return np.flatnonzero(self.counts[self.slots(keys)]).astype(np.int64)
+        found = self._bits.select(_integers(keys))
+        return found[~keys.is_null().to_numpy()[found]] if keys.null_count() else found
+
+    def rows(self, keys: pl.Series) -> tuple[Rows, Rows]:
+        """The numbers of the keys that have a match, and that of the row with each of them. Only if keys are unique."""
+        left = self.matching(keys)
+        return left, self._row_of[self.slots(_chosen(keys, left))].astype(np.int64)
 
     def pairs(self, keys: pl.Series, *, keep_all: bool) -> tuple[Rows, Rows]:
         """All pairs of matching rows, as row numbers of the left and of the right side. With `keep_all`, a left row
         without a match has one pair, whose right number is -1."""
+        if keep_all:
+            return self._pairs(keys, keep_all=True)
+        chosen = self.matching(keys)
+        left, right = self._pairs(_chosen(keys, chosen), keep_all=False)
+        return chosen[left], right
+
+    def _pairs(self, keys: pl.Series, *, keep_all: bool) -> tuple[Rows, Rows]:
         slots = self.slots(keys)
         counts = self.counts[slots]
         repeats = np.maximum(counts, 1) if keep_all else counts
@@ -86,12 +126,17 @@ class IntegerKeys:
 class DenseKeys(IntegerKeys):
     """The slot of a key is its distance from the smallest one."""
 
-    def __init__(self, keys: pl.Series, low: int, size: int) -> None:
-        self._low = np.array([low], np.int64).view(np.uint64)
-        super().__init__(_distances(keys, self._low, size), size)
+    @property
+    def size(self) -> int:
+        return self._span
+
+    @cached_property
+    def _own(self) -> Rows:
+        return self.slots(self._keys)
 
     def slots(self, keys: pl.Series) -> Rows:
-        return _distances(keys, self._low, self.size)
+        low = np.array([self._low], np.int64).view(np.uint64)
+        return _distances(keys, low, self._span)
 
 
 def _distances(keys: pl.Series, low: npt.NDArray[np.uint64], size: int) -> Rows:
@@ -103,32 +148,20 @@ def _distances(keys: pl.Series, low: npt.NDArray[np.uint64], size: int) -> Rows:
     return slots
 
 
-class IntegerMembers:
-    """The keys of a build side as a set: which rows have one of them. It takes far less memory than their slots."""
-
-    def __init__(self, bits: KeyBits) -> None:
-        self._bits = bits
-
-    @staticmethod
-    def of(keys: pl.Series) -> IntegerMembers | None:
-        """None if these are not integers, or too far apart."""
-        if keys.dtype not in _INTEGERS or keys.is_empty():
-            return None
-        bits = KeyBits.of(_integers(keys))
-        return None if bits is None else IntegerMembers(bits)
-
-    def rows(self, keys: pl.Series) -> Rows:
-        """The indexes of the keys that are in the set; a null never is."""
-        found = self._bits.rows(_integers(keys))
-        return found[~keys.is_null().to_numpy()[found]] if keys.null_count() else found
-
-
 class HashedKeys(IntegerKeys):
     """Slots in the order of the first occurrence of each key."""
 
-    def __init__(self, keys: pl.Series) -> None:
-        self._table = KeyTable(_integers(keys))
-        super().__init__(self._table.own, self._table.size)
+    @cached_property
+    def _table(self) -> KeyTable:
+        return KeyTable(_integers(self._keys))
+
+    @property
+    def size(self) -> int:
+        return self._table.size
+
+    @property
+    def _own(self) -> Rows:
+        return self._table.own
 
     def slots(self, keys: pl.Series) -> Rows:
         slots = self._table.find(_integers(keys))
@@ -139,3 +172,7 @@ class HashedKeys(IntegerKeys):
 
 def _integers(keys: pl.Series) -> Rows:
     return np.ascontiguousarray(keys.cast(pl.Int64).fill_null(0).rechunk().to_numpy())
+
+
+def _chosen(keys: pl.Series, rows: Rows) -> pl.Series:
+    return keys if len(rows) == len(keys) else keys[index_series(rows)]

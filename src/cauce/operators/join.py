@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.operators.integer_build import IntegerKeys, IntegerMembers
+from cauce.operators.integer_build import IntegerKeys
 from cauce.operators.late import Late, Rows
+from cauce.scan.arrow import index_series
 from cauce.scan.csv.lookup import TextSet
 
 LookupJoin = Literal["inner", "left", "semi", "anti"]
@@ -41,11 +42,6 @@ class Build:
         return None if self._only is None else IntegerKeys.of(self._only)
 
     @cached_property
-    def _members(self) -> IntegerMembers | None:
-        """Of a side that has only its key, so that no other step needs the rows of each key."""
-        return None if self._only is None or self.others.width else IntegerMembers.of(self._only)
-
-    @cached_property
     def keys(self) -> pl.DataFrame:
         return self._keyed.select(self.on).unique(maintain_order=True)
 
@@ -60,11 +56,8 @@ class Build:
 
     def matching(self, rows: Late) -> Rows:
         """The indexes of the rows that have a match."""
-        if self._members is not None:
-            return self._members.rows(rows.frame(self.on).to_series())
         if self._integers is not None:
-            counts = self._integers.counts[self._integers.slots(rows.frame(self.on).to_series())]
-            return np.flatnonzero(counts).astype(np.int64)
+            return self._integers.matching(rows.frame(self.on).to_series())
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
@@ -77,15 +70,15 @@ class Build:
         if not self.others.width or not self.unique:
             return None
         if self._integers is not None:
-            numbers = self._integers.rows(rows.frame(self.on).to_series())
+            index, numbers = self._integers.rows(rows.frame(self.on).to_series())
         elif self._texts is not None:
-            numbers = rows.find(self.on[0], self._texts).astype(np.int64) - 1
+            found = rows.find(self.on[0], self._texts)
+            index = np.flatnonzero(found).astype(np.int64)
+            numbers = found[index].astype(np.int64) - 1
         else:
             return None
-        index = np.flatnonzero(numbers >= 0).astype(np.int64)
-        if len(index) == rows.height:
-            return rows.beside(self.others[numbers])
-        return rows.take(index, self.others[numbers[index]])
+        added = self.others[index_series(numbers)]
+        return rows.beside(added) if len(index) == rows.height else rows.take(index, added)
 
     def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
         """Fast join by one integer key. With `keep_all`, rows without a match are kept. None for other keys."""
@@ -170,14 +163,15 @@ def join(left: Late, right: Build, how: LookupJoin) -> Late:
         found = np.zeros(left.height, dtype=np.bool_)
         found[right.matching(left)] = True
         return left.take(np.flatnonzero(~found).astype(np.int64))
+    adds_nothing = how == "inner" and right.frame.width == len(right.on) and right.unique
+    if how == "semi" or adds_nothing:
+        return left.take(right.matching(left))
     if how == "inner" and (beside := right.beside(left)) is not None:
         return beside
-    if how != "semi" and (pairs := right.pairs(left, keep_all=how == "left")) is not None:
+    if (pairs := right.pairs(left, keep_all=how == "left")) is not None:
         return pairs
-    if how != "left":
+    if how == "inner":
         left = left.take(right.matching(left))
-    if how == "semi" or (how == "inner" and right.unique and right.frame.width == len(right.on)):
-        return left
     keys = left.frame(right.on).with_row_index(_ROW)
     how_polars: Literal["inner", "left"] = "left" if how == "left" else "inner"
     joined = keys.join(

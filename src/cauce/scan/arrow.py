@@ -1,11 +1,16 @@
-"""Converts Arrow arrays to Polars series without a copy and without the imports that Polars would trigger."""
+"""Converts Arrow arrays to Polars series without a copy and without the imports that Polars would trigger, and row
+numbers to indexes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
+
+_INDEX = np.uint32 if pl.get_index_type() == pl.UInt32 else np.uint64
 
 
 class _Exported:
@@ -22,3 +27,9 @@ class _Exported:
 def arrow_series(array: pa.Array) -> pl.Series:
     values: Any = _Exported(array)
     return pl.Series(values)
+
+
+def index_series(rows: npt.NDArray[np.int64]) -> pl.Series:
+    """Row numbers, none of them negative, of the type that Polars gathers by. It converts others at every call, in
+    several passes."""
+    return pl.Series(rows.astype(_INDEX))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from cauce.scan.arrow import index_series
 from cauce.scan.cells.decode import Parsed
 from cauce.scan.cells.kinds import Json, Text
 from cauce.scan.csv.lookup import Numbers, TextSet
@@ -41,6 +42,7 @@ class Block:
         self._texts: dict[str, pl.Series] = {}
         self._usable: dict[frozenset[str], Rows | None] = {}
         self._present: Mask | None = None
+        self._converted: tuple[Rows, pl.Series] | None = None
 
     @property
     def whole(self) -> bool:
@@ -51,13 +53,19 @@ class Block:
         """A column for these rows (None: all). Text is built here, for these rows only."""
         if not isinstance(self.spec.columns[name].kind, Text):
             values = self.parsed(name).values
-            return values if rows is None else values[rows]
+            return values if rows is None else values[self._indexes(rows)]
         if name in self._texts:
-            return self._texts[name] if rows is None else self._texts[name][rows]
+            return self._texts[name] if rows is None else self._texts[name][self._indexes(rows)]
         built = self._text(name, rows)
         if rows is None:
             self._texts[name] = built
         return built
+
+    def _indexes(self, rows: Rows) -> pl.Series:
+        """Row numbers for Polars, converted once for the columns that are built for the same rows."""
+        if self._converted is None or self._converted[0] is not rows:
+            self._converted = rows, index_series(rows)
+        return self._converted[1]
 
     def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers:
         """For each of these rows, the number of its text among `texts`; 0 if it is not among them."""

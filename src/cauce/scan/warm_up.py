@@ -2,8 +2,8 @@
 
 from cauce.scan import text_hash
 from cauce.scan.cells import decode
-from cauce.scan.csv import gather, located, lookup
-from cauce.scan.integers import groups, key_bits, key_table, scatter
+from cauce.scan.csv import gather, located, lookup, short_text
+from cauce.scan.integers import groups, key_bits, key_table, narrow, scatter
 from cauce.scan.native.kernel import declared
 from cauce.scan.sentiment import compound, emoji
 
@@ -18,7 +18,9 @@ __all__ = [
     "key_table",
     "located",
     "lookup",
+    "narrow",
     "scatter",
+    "short_text",
     "text_hash",
 ]
 

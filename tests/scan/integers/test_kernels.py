@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from cauce.scan.integers.groups import combined_keys, run_starts, sorted_order, sum_runs
-from cauce.scan.integers.key_bits import KeyBits
 from cauce.scan.integers.key_table import KeyTable
 from cauce.scan.integers.scatter import Placement, digest_bytes, mixed, scatter
 
@@ -87,16 +86,3 @@ def test_a_key_table_numbers_keys_by_first_occurrence(span: int, seed: int) -> N
     assert table.size == len(numbers)
     assert table.own.tolist() == [numbers[key] for key in keys.tolist()]
     assert table.find(probes).tolist() == [numbers.get(key, table.size) for key in probes.tolist()]
-
-
-@pytest.mark.parametrize("low", [-(2**63), -40, 2**63 - 3_000])
-def test_key_bits_find_the_rows_of_their_keys(low: int) -> None:
-    keys = low + RNG.integers(0, 2_900, 500)
-    probes = np.concatenate([low + RNG.integers(0, 3_000, 2_000), [-(2**63), 2**63 - 1, 0, keys.max()]])
-    bits = KeyBits.of(keys)
-    assert bits is not None
-    assert bits.rows(probes).tolist() == np.flatnonzero(np.isin(probes, keys)).tolist()
-
-
-def test_keys_that_are_far_apart_have_no_bits() -> None:
-    assert KeyBits.of(np.array([-(2**63), 2**63 - 1])) is None

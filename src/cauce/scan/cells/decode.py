@@ -59,6 +59,11 @@ def parse(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> Parsed:
     start = np.ascontiguousarray(start, np.int64)
     length = np.ascontiguousarray(length, np.int32)
     _check_bounds(buf, start, length)
+    return parse_located(kind, buf, start, length)
+
+
+def parse_located(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> Parsed:
+    """As ``parse``, for cells that a kernel has located in the buffer: all of them are within it."""
     if isinstance(kind, Json):
         return _json(kind, cells_of(buf, start, length))
     values, state = _values(kind, buf, start, length)

@@ -9,11 +9,12 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.scan.block import RAW_CHARACTERS, Block, Mask, Rows, record_rejects
-from cauce.scan.cells.decode import Parsed, all_bad, parse
+from cauce.scan.cells.decode import Parsed, all_bad, parse, parse_located
 from cauce.scan.cells.kinds import Kind
 from cauce.scan.csv.gather import gather_bytes, gather_text, present
 from cauce.scan.csv.located import Located, line_of, locate
 from cauce.scan.csv.lookup import UNSURE, Numbers, TextSet
+from cauce.scan.csv.short_text import gather_short_text
 from cauce.scan.tables import TableSpec
 
 _LINE_ENDS = re.compile(rb"(?:\r?\n)+\Z")
@@ -67,7 +68,7 @@ class CsvBlock(Block):
             data, offsets = gather_bytes(self._buffer, start, length, escaped, quote=self.spec.quote)
             parsed = parse(kind, data, offsets[:-1], np.diff(offsets).astype(np.int32))
         else:
-            parsed = parse(kind, self._buffer, start, length)
+            parsed = parse_located(kind, self._buffer, start, length)
         null = self._null_texts(name)
         if null is None or not null.any():
             return parsed
@@ -92,6 +93,11 @@ class CsvBlock(Block):
         at = self._slot[name]
         found = self._located
         texts = self.nulls(name)
+        short = None
+        if not texts:
+            short = gather_short_text(self._buffer, found.start[at], found.length[at], found.escaped[at], rows)
+        if short is not None:
+            return short
         built = gather_text(
             self._buffer, found.start[at], found.length[at], found.escaped[at], rows,
             null_text=texts[0].encode() if texts else b"", quote=self.spec.quote,

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from cauce.scan.integers.narrow import ADD, MULTIPLY, SUBTRACT, Narrow, decimals
 from cauce.sql_frontend.functions.kernel import GuardedKernel, Kernel
 from cauce.sql_frontend.types import SqlType
 
 _WIDE_LIMIT = 2**127
+_NARROW_LIMIT = 2**63
+_NARROW = {"add": ADD, "subtract": SUBTRACT, "multiply": MULTIPLY}
+_MANY = 1_000
+"""Fewer rows are not worth a kernel, least of all the constants of a statement."""
 _SIGN = {"add": "+", "subtract": "-", "multiply": "*", "divide": "//", "modulo": "%"}
 
 
@@ -66,6 +71,9 @@ class Checked(GuardedKernel):
 
     def compute(self, *columns: pl.Series) -> pl.Series:
         left, right, guard = columns
+        narrow = self._narrow(left, right) if len(left) >= _MANY else None
+        if narrow is not None:
+            return narrow
         a, b = self._aligned(left), self._aligned(right)
         if self.operation in ("divide", "modulo"):
             zero = right.cast(pl.Float64) == 0
@@ -76,6 +84,24 @@ class Checked(GuardedKernel):
             return self._finish(_OPERATIONS[self.operation](a, b), guard)
         return self._row_by_row(units(left), units(right), guard, self._scale(left), self._scale(right))
 
+    def _narrow(self, left: pl.Series, right: pl.Series) -> pl.Series | None:
+        """The result, by 64-bit arithmetic; None if some value might exceed its range, or is null."""
+        dtype, operation = self.kind.dtype, _NARROW.get(self.operation)
+        if operation is None or not isinstance(dtype, pl.Decimal):
+            return None
+        a, b = Narrow.of(left), Narrow.of(right)
+        if a is None or b is None:
+            return None
+        places = [0 if operation == MULTIPLY else self.kind.scale - self._scale(each) for each in (left, right)]
+        scales = [10 ** max(each, 0) for each in places]
+        inputs = [a.scaled_ends(scales[0]), b.scaled_ends(scales[1])]
+        outputs = _results(self.operation, *inputs)
+        low, high = limits(self.kind)
+        fit = all(abs(end) < _NARROW_LIMIT for end in (*inputs[0], *inputs[1], *outputs, *scales))
+        if not fit or min(outputs) < low or max(outputs) > high:
+            return None
+        return decimals(a, scales[0], b, scales[1], operation, dtype)
+
     def _scale(self, values: pl.Series) -> int:
         return values.dtype.scale if isinstance(values.dtype, pl.Decimal) else 0
 
@@ -85,16 +111,7 @@ class Checked(GuardedKernel):
         return scale_up(units(values), self.kind.scale - self._scale(values))
 
     def _fits(self, a: pl.Series, b: pl.Series, limit: int) -> bool:
-        (low_a, high_a), (low_b, high_b) = ends(a), ends(b)
-        match self.operation:
-            case "add":
-                found = [low_a + low_b, high_a + high_b]
-            case "subtract":
-                found = [low_a - high_b, high_a - low_b]
-            case "multiply":
-                found = [low_a * low_b, low_a * high_b, high_a * low_b, high_a * high_b]
-            case _:
-                found = [low_a, high_a]
+        found = _results(self.operation, ends(a), ends(b))
         return all(-limit <= each <= limit for each in found)
 
     def _finish(self, values: pl.Series, guard: pl.Series) -> pl.Series:
@@ -122,6 +139,18 @@ class Checked(GuardedKernel):
                 value = None
             made.append(value)
         return from_units(pl.Series(made, dtype=pl.Int128), self.kind)
+
+
+def _results(operation: str, a: tuple[int, int], b: tuple[int, int]) -> list[int]:
+    """Bounds of the results of an operation on values within these bounds."""
+    match operation:
+        case "add":
+            return [a[0] + b[0], a[1] + b[1]]
+        case "subtract":
+            return [a[0] - b[1], a[1] - b[0]]
+        case "multiply":
+            return [x * y for x in a for y in b]
+    return [*a]
 
 
 def _exact(operation: str, x: int, y: int) -> int | None:
