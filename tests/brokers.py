@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from cauce.fabric.rabbitmq.settings.findings import numbers
+from cauce.fabric.rabbitmq.settings.required import WITHOUT_PARTITION_HANDLING
 from cauce.lab.broker.installation import HOW_TO_INSTALL
 from cauce.lab.broker.nodes import Nodes, start
 from cauce.lab.broker.releases import best
@@ -72,6 +74,12 @@ def is_apart(nodes: Nodes, name: str) -> bool:
     not detect it. It has to be restarted."""
     seen = msgspec.json.decode(nodes.ctl(name, "cluster_status", "--formatter", "json"), type=dict[str, Any])
     return len(seen["running_nodes"]) <= len(nodes.names) // 2
+
+
+def pauses_minorities(nodes: Nodes) -> bool:
+    """Whether nodes that do not see a majority pause. Since 4.3 they go on, but cannot change what needs a majority."""
+    version = nodes.place.version_of(nodes.node(nodes.names[0]))
+    return numbers(version or "") < WITHOUT_PARTITION_HANDLING
 
 
 @contextmanager

@@ -11,11 +11,9 @@ import psutil
 import pytest
 
 from cauce.errors import BrokerFailed, UsageError
-from cauce.fabric.rabbitmq.settings.findings import numbers
-from cauce.fabric.rabbitmq.settings.required import WITHOUT_PARTITION_HANDLING
 from cauce.lab.broker.nodes import Nodes, existing, start
 from cauce.lab.broker.status import status
-from tests.brokers import require_rabbitmq
+from tests.brokers import pauses_minorities, require_rabbitmq
 from tests.lab.broker.looking import living, open_ports, processes_of
 
 pytestmark = pytest.mark.slow
@@ -77,17 +75,15 @@ def test_pausing_a_killed_node_fails(fragile_cluster: Nodes) -> None:
 
 @pytest.mark.soak
 def test_a_minority_changes_nothing_until_the_majority_is_back(fragile_cluster: Nodes) -> None:
-    """Nodes before 4.3 pause. Later ones answer, but cannot change what needs a majority."""
     fragile_cluster.kill("r1")
     fragile_cluster.kill("r2")
-    version = fragile_cluster.place.version_of(fragile_cluster.node("r3"))
-    if numbers(version or "") >= WITHOUT_PARTITION_HANDLING:
-        with pytest.raises(BrokerFailed, match="rabbitmqctl add_vhost alone on r3"):
-            fragile_cluster.ctl("r3", "add_vhost", "alone")
-    else:
+    if pauses_minorities(fragile_cluster):
         deadline = time.monotonic() + 60
         while fragile_cluster.answers("r3"):
             assert time.monotonic() < deadline, "a node goes on alone"
+    else:
+        with pytest.raises(BrokerFailed, match="rabbitmqctl add_vhost alone on r3"):
+            fragile_cluster.ctl("r3", "add_vhost", "alone")
     assert fragile_cluster.pid("r3") is not None
     assert fragile_cluster.start() == ["r1", "r2"]
     assert members(fragile_cluster) == fragile_cluster.names
