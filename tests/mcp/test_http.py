@@ -30,9 +30,16 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def serving(data: Path, token: str) -> Iterator[str]:
-    """A server on a free port. Yields its address."""
+    """A server on a free port. Yields its address. Checks that nothing is left of its temporary files."""
+    temporary = data / "temporary"
+    temporary.mkdir()
     command = [sys.executable, "-P", "-m", "cauce", "mcp", "--data", str(data), "--http", "--port", "0"]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "CAUCE_MCP_ACCESS_TOKEN": token}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+        "CAUCE_MCP_ACCESS_TOKEN": token,
+        "TMPDIR": str(temporary),
+    }
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
@@ -41,6 +48,7 @@ def serving(data: Path, token: str) -> Iterator[str]:
             yield found[0]
         finally:
             process.terminate()
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.fixture

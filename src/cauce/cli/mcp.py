@@ -12,6 +12,7 @@ import typer
 from cauce.api.names import is_loopback
 from cauce.cli.options import ConnectionOptions, MemoryOption, SchemaOption, TypeOption, named_values
 from cauce.errors import UsageError
+from cauce.process.signals import sigterm_as_interrupt
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -66,10 +67,12 @@ def mcp_command(options: McpOptions, connection: ConnectionOptions) -> None:
     source = _source(options, connection)
     try:
         server = server_of(source, Limits(options.max_rows, options.max_bytes, options.max_seconds))
-        if options.http:
-            _serve_http(options, server)
-        else:
-            serve_stdio(server)
+        # Without it, a SIGTERM would leave the temporary files of the source.
+        with sigterm_as_interrupt():
+            if options.http:
+                _serve_http(options, server)
+            else:
+                serve_stdio(server)
     finally:
         source.close()
 
