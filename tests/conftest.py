@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,8 @@ every round."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell ignores it in background jobs, and every process that a test starts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Libraries report objects that are still there when the process exits.
     config.add_cleanup(gc.unfreeze)
 
