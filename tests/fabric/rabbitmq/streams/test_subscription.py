@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 
+import amqp
 import pytest
+from amqp import spec
 
 from cauce.fabric.address import parse
 from cauce.fabric.contract import Position
 from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq import registry_client
-from cauce.fabric.rabbitmq.connection.amqp import Connection
+from cauce.fabric.rabbitmq.connection.amqp import BrokerChannel, Connection
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.streams import reader
 from cauce.fabric.rabbitmq.streams.subscription import Subscription
@@ -78,3 +81,31 @@ def test_an_idle_reader_subscribes_again(fabric: RabbitFabric, rabbit: Open) -> 
     rabbit().append("j", Log("log"), data(1, 7))
     assert read_until(fabric, position) == [(1, 7)]
     fabric.close()
+
+
+def test_messages_that_arrive_before_the_answer_to_the_subscription_are_not_rejected(
+    fabric: RabbitFabric, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy broker may send them first. Here the answer is held back until messages have arrived."""
+    fabric.append("j", Log("log"), data(0, *range(1, 20)))
+    consume = amqp.Channel.basic_consume
+
+    def slow_consume(channel: BrokerChannel, *args: object, **options: object) -> object:
+        process = channel.dispatch_method
+        arrived: list[object] = []
+
+        def message_first(method: object, *rest: object) -> object:
+            arrived.append(method)
+            while method == spec.Basic.ConsumeOk and spec.Basic.Deliver not in arrived:
+                channel.connection.drain_events()
+            return process(method, *rest)
+
+        monkeypatch.setattr(channel, "dispatch_method", message_first)
+        return consume(channel, *args, **options)
+
+    rejected: list[object] = []
+    monkeypatch.setattr(amqp.Channel, "basic_consume", slow_consume)
+    monkeypatch.setattr(amqp.Channel, "basic_reject", lambda channel, tag, requeue: rejected.append(tag))
+    with closing(RabbitFabric(parse(namespace), PATIENCE_S)) as other:
+        assert names(drain(other, "j", Log("log"))[0]) == [(0, number) for number in range(20)]
+    assert rejected == []

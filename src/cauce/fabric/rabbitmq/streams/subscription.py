@@ -19,6 +19,8 @@ from cauce.fabric.rabbitmq.connection.amqp import ANSWER_S, BrokerChannel, Conne
 from cauce.fabric.rabbitmq.connection.connection_thread import ChangeSignal, ConnectionThread
 
 PREFETCH = 8
+CONSUMER = "cauce"
+"""The tag of the only consumer of a channel."""
 EASY_BYTES = 1 << 20
 """Buffered bytes up to which messages are acknowledged on arrival, so that prefetch does not throttle small ones."""
 MOST_BYTES = 128 << 20
@@ -168,8 +170,12 @@ class Subscription:
         self._channel = channel
         try:
             channel.basic_qos(0, PREFETCH, False)
+            # The library rejects messages of consumers that it does not know yet, and a broker that is busy may send
+            # them together with its answer.
+            channel.callbacks[CONSUMER] = self._deliver
             channel.basic_consume(
                 self.stream,
+                consumer_tag=CONSUMER,
                 callback=self._deliver,
                 on_cancel=self._cancelled,
                 arguments={"x-stream-offset": offset},
