@@ -22,7 +22,7 @@ ALL_RUN_S = 90.0
 """Timeout for all processes to run again after the last kill: longer than the longest restart backoff."""
 LOOK_S = 1.0
 CLIENT_PAUSE_S = (2.0, 6.0)
-"""Between two jobs of a client: a demo that is left open uses half a core, not the whole machine."""
+"""Between two jobs of a client, so that a demo that is left open does not keep the whole machine busy."""
 MOST_SHOWN = 10
 
 

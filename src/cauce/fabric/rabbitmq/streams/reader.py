@@ -128,7 +128,7 @@ class Reader:
         self._assembly = Assembly(PATIENCE)
         self._expected = start
         self._cuts = 0
-        """Consecutive subscriptions that began after the next message."""
+        """How many subscriptions in a row have skipped messages."""
         self._looked_back_to: int | None = None
         self._subscription: Subscription | None = None
 
