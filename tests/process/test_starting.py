@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,3 +35,36 @@ def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
     done = subprocess.run(module_command("cauce", "--version"), cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("cauce ")
+
+
+FORKS = """
+import os, signal
+from cauce.process.starting import fork
+
+parent = os.getpid()
+
+def interrupt(*_):
+    if os.getpid() != parent:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, interrupt)
+os.write(1, b"ready\\n")
+children = [fork(lambda: 0) for _ in range(300)]
+print({os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children})
+"""
+
+
+def test_a_fork_that_is_interrupted_at_its_start_prints_nothing() -> None:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", FORKS]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        interrupts = 0
+        while process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            interrupts += 1
+            time.sleep(0.0002)
+        out, err = process.communicate(timeout=60)
+    assert (out, err) == ("{0}\n", "")
+    assert interrupts > 100

@@ -1,4 +1,4 @@
-"""Runs a computation in a child process, so that this process starts no thread and can still be forked.
+"""Runs computations in child processes, so that this process starts no thread and can still be forked.
 
 Polars starts its threads with the first computation. `cauce run` forks its workers, which is half a second faster
 than starting them, and may do that only while this process has no threads of its own.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
+from cauce.process.signals import signals_deferred
 from cauce.process.starting import fork
 
 Result = TypeVar("Result")
@@ -43,25 +46,59 @@ def isolated(compute: Callable[[], Result]) -> Result:
 
     An exception in the child makes this process compute again, and so raise the same exception.
     """
-    answer = _in_child(compute) if may_fork() else None
-    if not answer:
-        return compute()
-    found: Result = pickle.loads(answer)  # noqa: S301  (written by a child of this process)
+    (found,) = isolated_all([compute])
     return found
 
 
-def _in_child(compute: Callable[[], Result]) -> bytes:
-    """The pickled result; empty if the child failed."""
+def isolated_all(computes: Sequence[Callable[[], Result]]) -> list[Result]:
+    """As `isolated` for each of them, in child processes that run at the same time."""
+    children: list[_Child] = []
+    try:
+        # An interruption while they start finds all of them in the list.
+        with signals_deferred(signal.SIGINT, signal.SIGTERM):
+            children += [_start(compute) for compute in computes] if may_fork() else []
+        answers = [child.answer() for child in children] or [b""] * len(computes)
+    except BaseException:
+        for child in children:
+            child.kill()
+        raise
+    return [
+        # Written by a child of this process.
+        pickle.loads(answer) if answer else compute()  # noqa: S301
+        for compute, answer in zip(computes, answers, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Child:
+    pid: int
+    pipe: BinaryIO
+
+    def answer(self) -> bytes:
+        """The pickled result; empty if the child failed."""
+        with self.pipe:
+            answer = self.pipe.read()
+        os.waitpid(self.pid, 0)
+        return answer
+
+    def kill(self) -> None:
+        """Ends the child if it was not waited for yet."""
+        with suppress(ChildProcessError):
+            if os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+
+
+def _start(compute: Callable[[], Result]) -> _Child:
     reading, writing = os.pipe()
 
     def run() -> int:
+        # Ctrl-C ends it at once.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         with suppress(Exception), os.fdopen(writing, "wb") as out:
             out.write(pickle.dumps(compute()))
         return 0
 
-    child = fork(run)
+    pid = fork(run)
     os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(child, 0)
-    return answer
+    return _Child(pid, os.fdopen(reading, "rb"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 @contextmanager
@@ -20,3 +22,23 @@ def sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def signals_deferred(*numbers: int) -> Iterator[None]:
+    """Defers the signals to the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        # Python handles signals in the main thread only.
+        yield
+        return
+    received: list[int] = []
+    before: dict[int, Any] = {}
+    try:
+        for number in numbers:
+            before[number] = signal.signal(number, lambda number, _: received.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for each in dict.fromkeys(received):
+            signal.raise_signal(each)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
+from typing import NoReturn
+
+from cauce.process.signals import signals_deferred
 
 FORK_FAILED = 70
 
@@ -15,18 +19,29 @@ def module_command(module: str, *arguments: str) -> list[str]:
 
 
 def fork(body: Callable[[], int]) -> int:
-    """Runs `body` in a child process, which exits with the code that it returns. Returns the pid of the child."""
+    """Runs `body` in a child process, which exits with the code that it returns. Returns the pid of the child.
+
+    The child ignores SIGINT, and SIGTERM ends it without a message, until `body` decides otherwise: Ctrl-C reaches
+    the whole process group, and only the parent reports it.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        code = FORK_FAILED
-        try:
-            code = body()
-        except BaseException:  # noqa: BLE001  (reported, and ends the child)
-            sys.excepthook(*sys.exc_info())
-        finally:
-            sys.stderr.flush()
-            # Skip exit handlers: they belong to the parent.
-            os._exit(code)
+    with signals_deferred(signal.SIGINT, signal.SIGTERM):
+        pid = os.fork()
+        if pid == 0:
+            _run_child(body)
     return pid
+
+
+def _run_child(body: Callable[[], int]) -> NoReturn:
+    code = FORK_FAILED
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        code = body()
+    except BaseException:  # noqa: BLE001  (reported, and ends the child)
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stderr.flush()
+        # Skip exit handlers: they belong to the parent.
+        os._exit(code)

@@ -6,11 +6,11 @@ import os
 import select
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +19,13 @@ from cauce.fabric.address import shown
 from cauce.fabric.contract import Durability
 from cauce.process.isolation import may_fork
 from cauce.process.limits import one_thread_environment
+from cauce.process.signals import signals_deferred
 from cauce.process.starting import module_command
 from cauce.runner.forked_server import ForkedServer
 from cauce.worker.events import EXIT_FULL, FABRIC_VARIABLE, GRACE_S, Event
+
+if TYPE_CHECKING:
+    from cauce.job.manifest import Manifest
 
 HOPELESS_EXITS = 5
 """Consecutive worker exits with an error after which a run fails."""
@@ -36,13 +40,15 @@ class WorkerPool:
     durability: Durability = "process"
     journal: bool = True
     attempts: int = 3
-    collected_bytes: int = 0
-    """The most that the folds of a worker hold together; 0: no limit."""
+    worker_bytes: int = 0
+    """The memory of a worker; 0: no limit."""
     pids: dict[int, int] = field(default_factory=dict)
     restarts: int = 0
     events: list[Event] = field(default_factory=list)
     fork: bool = False
     """Whether to fork the first prefork server from this process, which has already loaded the libraries."""
+    expected: Manifest | None = None
+    """The job that will be created: workers that are forked from this process plan it ahead."""
     _process: subprocess.Popen[bytes] | ForkedServer | None = None
     _unread: bytes = b""
     _errors_in_a_row: int = 0
@@ -50,12 +56,13 @@ class WorkerPool:
     def start(self) -> None:
         journal = "journal" if self.journal else "no-journal"
         parent = str(os.getpid())
-        arguments = [str(self.size), self.durability, journal, str(self.attempts), str(self.collected_bytes)]
+        arguments = [str(self.size), self.durability, journal, str(self.attempts), str(self.worker_bytes)]
         arguments += [parent, self.dataset]
         if self.fork and may_fork():
             # Only once, before this process has started its own work.
             self.fork = False
-            self._process = ForkedServer([self.fabric, *arguments])
+            with _no_interrupt():
+                self._process = ForkedServer([self.fabric, *arguments], self.expected)
         else:
             with _no_interrupt():
                 self._process = subprocess.Popen(
@@ -128,6 +135,11 @@ class WorkerPool:
         self._close()
         self._process = None
 
+    def begin_kill(self) -> None:
+        """Sends the signal of `kill` and does not wait: a worker with much memory takes a tenth of a second to exit."""
+        if self._process is not None:
+            self._process.kill()
+
     def kill(self) -> None:
         """Kills the workers. Only when they have nothing left to do."""
         if self._process is not None:
@@ -157,19 +169,12 @@ class WorkerPool:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Defers KeyboardInterrupt in this process, so that no started process is leaked. A process started meanwhile has
+    """Defers interruptions of this process, so that no started process is leaked. A process started meanwhile has
     SIGINT blocked: Ctrl-C in a terminal, and the interrupt of a notebook's kernel, go to the whole process group, but
     only this process decides when its workers exit."""
-    interrupts: list[int] = []
-    # Only the main thread runs signal handlers; other threads are never interrupted.
-    in_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number)) if in_main else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if handler is not None:
-            signal.signal(signal.SIGINT, handler)
-        if interrupts:
-            signal.raise_signal(signal.SIGINT)
+    with signals_deferred(signal.SIGINT, signal.SIGTERM):
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cauce.process.signals import signals_deferred
 from cauce.terminal.console import error_console
 from cauce.worker.events import Event
 
@@ -32,33 +32,14 @@ def shown(display: Display) -> Iterator[None]:
     while the display starts or stops."""
     started = False
     try:
-        with _signals_deferred():
+        with signals_deferred(signal.SIGINT, signal.SIGTERM):
             display.start()
             started = True
         yield
     finally:
         if started:
-            with _signals_deferred():
+            with signals_deferred(signal.SIGINT, signal.SIGTERM):
                 display.stop()
-
-
-@contextmanager
-def _signals_deferred() -> Iterator[None]:
-    """Defers SIGINT and SIGTERM to the end of the block."""
-    if threading.current_thread() is not threading.main_thread():
-        # Python handles signals in the main thread only.
-        yield
-        return
-    received: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for each in dict.fromkeys(received):
-            signal.raise_signal(each)
 
 
 def bytes_columns() -> list[ProgressColumn]:
@@ -77,17 +58,18 @@ def bytes_columns() -> list[ProgressColumn]:
 def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool = True) -> Progress:
     """Bars of tables, with their rows, a time and a note. `time` is the column that shows the time."""
     from rich.progress import Progress, ProgressColumn, TextColumn
+    from rich.table import Column
 
     class Rows(ProgressColumn):
         """Nothing until rows are counted: an upload counts none."""
 
         def render(self, task: Task) -> str:
             rows: int = task.fields["rows"]
-            return f"{rows:>13,} rows" if rows else ""
+            return f"{rows:>11,} rows" if rows else ""
 
     return Progress(
         *bytes_columns(),
-        Rows(),
+        Rows(table_column=Column(no_wrap=True)),
         time,
         TextColumn("{task.fields[note]}"),
         console=error_console(),
