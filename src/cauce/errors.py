@@ -39,6 +39,10 @@ class CauceError(Exception):
 
     code = "error"
 
+    def _render_traceback_(self) -> list[str]:
+        """Notebooks show the message without the frames of the library, which would hide it."""
+        return [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
+
 
 class UsageError(CauceError):
     code = "usage"

@@ -282,7 +282,8 @@ SERVICE = [
         "./cauce status yesterday --gateway {gateway}",
         2,
         (r"yesterday", r"list of jobs|jobs"),
-        "`./cauce jobs` lists your jobs. Those of other tokens are not shown; results are kept for 24 hours.",
+        "`./cauce jobs` lists your jobs. Those of other tokens are not shown, unless the operator adds `--all-owners`; "
+        "results are kept for 24 hours.",
     ),
     Case(
         "A job id that was used with other queries",

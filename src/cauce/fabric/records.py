@@ -7,7 +7,8 @@ The digest travels with the record, so that a duplicate can be checked against t
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from hashlib import blake2b
 
@@ -54,6 +55,11 @@ class Record:
     body: bytes
     digest: int
 
+    @property
+    def size(self) -> int:
+        """The length of its dump in bytes."""
+        return _HEADER.size + len(self.body)
+
     def header(self) -> bytes:
         return _HEADER.pack(VERSION, self.kind, 0, self.producer, self.seq, self.digest)
 
@@ -68,6 +74,15 @@ def record(kind: Kind, producer: int, seq: int, body: bytes = b"", digest: int |
 
 def digest_of(body: bytes) -> int:
     return int.from_bytes(blake2b(body, digest_size=8).digest(), "little")
+
+
+def load_pieces(pieces: Sequence[memoryview], where: str) -> Record:
+    """Like `load`, for a record in several pieces, which are copied once."""
+    first = pieces[0]
+    if len(first) < _HEADER.size:
+        return load(b"".join(pieces), where)
+    head = load(first[: _HEADER.size], where)
+    return replace(head, body=b"".join((first[_HEADER.size :], *pieces[1:])))
 
 
 def load(data: bytes | memoryview, where: str) -> Record:

@@ -12,12 +12,19 @@ import pytest
 
 from cauce.errors import CorruptRecord, FabricError, FabricFull
 from cauce.fabric.contract import START, Position
+from cauce.fabric.files import frames
 from cauce.fabric.files.fabric import FilesFabric
-from cauce.fabric.files.frames import HEADER_BYTES, frame_of
+from cauce.fabric.files.frames import HEADER_BYTES
 from cauce.fabric.names import Log
+from cauce.fabric.records import Record
 from tests.conformance.worlds import drain, names
 from tests.fabric.children import Child, fill_up
 from tests.fabric.segments import RECORDS, more, only_segment, segments
+
+
+def frame_of(each: Record) -> bytes:
+    return b"".join(frames.frame_of(each))
+
 
 FRAME = len(frame_of(RECORDS[0]))
 
@@ -106,6 +113,50 @@ def test_short_writes_are_continued(fabric: FilesFabric, tmp_path: Path, monkeyp
     fabric.append("j", Log("log"), RECORDS)
     assert drain(fabric, "j", Log("log"))[0] == RECORDS
     assert only_segment(tmp_path).stat().st_size == 3 * FRAME
+
+
+LARGE = [more(seq, size) for seq, size in enumerate((100_000, 0, 300_000))]
+
+
+@pytest.mark.parametrize("most", [777, 100_000, 100_036, 1 << 20])
+def test_short_writes_of_large_records_are_continued(
+    fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    def short(fd: int, pieces: list[memoryview]) -> int:
+        return os.write(fd, b"".join(pieces)[:most])
+
+    monkeypatch.setattr(os, "writev", short)
+    fabric.append("j", Log("log"), LARGE)
+    assert drain(fabric, "j", Log("log"))[0] == LARGE
+
+
+def test_a_large_record_is_not_copied(fabric: FilesFabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[object] = []
+    write = os.writev
+
+    def keep(fd: int, pieces: list[memoryview]) -> int:
+        given.extend(piece.obj for piece in pieces)
+        return write(fd, pieces)
+
+    monkeypatch.setattr(os, "writev", keep)
+    fabric.append("j", Log("log"), LARGE)
+    assert {id(each.body) for each in LARGE if each.body} <= set(map(id, given))
+    assert drain(fabric, "j", Log("log"))[0] == LARGE
+
+
+@pytest.mark.parametrize("size", [10, 100_035, 100_036, 100_100, 400_107])
+def test_a_write_of_large_records_that_fails_half_way_leaves_whole_frames_only(
+    fabric: FilesFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    with monkeypatch.context() as patch:
+        failing = Failing(size, OSError(errno.EIO, "Input/output error"))
+        patch.setattr(os, "writev", lambda fd, pieces: failing(fd, memoryview(b"".join(pieces))))
+        with pytest.raises(FabricError, match="check the disk"):
+            fabric.append("j", Log("log"), LARGE)
+    ends = [sum(len(frame_of(each)) for each in LARGE[:count]) for count in range(4)]
+    whole = sum(end <= size for end in ends) - 1
+    assert sum(segment.stat().st_size for segment in segments(tmp_path)) == ends[whole]
+    assert drain(fabric, "j", Log("log"))[0] == LARGE[:whole]
 
 
 class Failing:

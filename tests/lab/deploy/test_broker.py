@@ -12,7 +12,7 @@ from cauce.errors import FabricError
 from cauce.fabric.address import Tls, parse
 from cauce.fabric.names import Log
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
-from cauce.fabric.rabbitmq.settings.required import RELIED_ON
+from cauce.fabric.rabbitmq.settings.required import NET_SETUP_S, NET_TICK_S, RELIED_ON
 from cauce.lab.broker.nodes import Nodes
 from cauce.lab.broker.releases import choose
 from cauce.lab.deploy.broker import BY_ORDINAL, TLS_FOLDER, address, by_list, login, permissions, settings
@@ -65,6 +65,16 @@ def test_rabbitmq_parses_the_settings(written: Written, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for text in ("{net_ticktime,10}", "{consumer_timeout,86400000}", "{frame_max,8388608}", "{heartbeat,10}"):
         assert text in done.stdout
+
+
+def test_nodes_wait_briefly_for_a_node_that_is_cut_off(
+    compose: Written, kubernetes: Written, operator: Written, helm: Path
+) -> None:
+    """With the default of 7 s, requests about streams would take longer than clients wait."""
+    flags = f"-kernel net_ticktime {NET_TICK_S} net_setuptime {NET_SETUP_S}"
+    for folder in (compose.folder, kubernetes.folder, operator.folder, helm):
+        texts = [path.read_text() for path in folder.rglob("*.yaml")]
+        assert any(flags in text for text in texts), folder
 
 
 def test_rabbitmq_refuses_settings_it_does_not_know(compose: Written, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def same_answers(one: Path, other: Path) -> bool:
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_written_commands_start_a_service_over_tls(
     node: DeployedNode, written_here: Written, tmp_path: Path
 ) -> None:

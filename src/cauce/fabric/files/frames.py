@@ -22,17 +22,20 @@ MAX_RECORD_BYTES = 1 << 30
 _ZEROS = bytes(HEADER_BYTES)
 
 
-def frame_of(each: Record) -> bytes:
+Frame = tuple[bytes, bytes]
+"""A frame in two pieces, so that the second one, the body of a record, is not copied: it may have megabytes."""
+
+
+def frame_of(each: Record) -> Frame:
     head = each.header()
-    size = len(head) + len(each.body)
+    size = each.size
     if size > MAX_RECORD_BYTES:
         raise FabricError(
             f"record {each.producer}/{each.seq} has {size} bytes, more than the limit of {MAX_RECORD_BYTES}: "
             "split it into smaller records"
         )
     sums = _SUMS.pack(size, crc32(each.body, crc32(head)))
-    # The body may have megabytes: it is copied once.
-    return b"".join((sums, crc32(sums).to_bytes(4, "little"), head, each.body))
+    return sums + crc32(sums).to_bytes(4, "little") + head, each.body
 
 
 def frame_bytes(header: memoryview, where: str) -> int:
@@ -58,6 +61,7 @@ def unframe(frame: memoryview, where: str) -> Record:
         raise CorruptRecord(f"{where}: {problem}; a newer version of this program may have written it") from problem
 
 
-def last_whole(start: int, frames: Sequence[bytes], size: int) -> int:
+def last_whole(start: int, frames: Sequence[Frame], size: int) -> int:
     """The offset after the last whole frame, if frames were written from `start` on and the file has this size."""
-    return max(end for end in accumulate(map(len, frames), initial=start) if end <= size)
+    sizes = (len(head) + len(body) for head, body in frames)
+    return max(end for end in accumulate(sizes, initial=start) if end <= size)

@@ -12,11 +12,14 @@ from contextlib import suppress
 from cauce.errors import CorruptRecord
 from cauce.fabric.contract import Batch, Position
 from cauce.fabric.files.disk import Descriptors, Listing, unique_name
-from cauce.fabric.files.frames import HEADER_BYTES, frame_bytes, last_whole, unframe
+from cauce.fabric.files.frames import HEADER_BYTES, Frame, frame_bytes, last_whole, unframe
 from cauce.fabric.records import Record
 from cauce.process.private_files import DIRECTORY_MODE, sync_directory
 
 _ZEROS_READ_BYTES = 1 << 20
+_COPIED_BYTES = 64 << 10
+_MOST_PIECES = 64
+"""From this size and up to this number of pieces, writing them one by one is cheaper than copying them."""
 
 
 class SegmentWriter:
@@ -29,22 +32,19 @@ class SegmentWriter:
         self._segment: str | None = None
         self._size = 0
 
-    def append(self, frames: Sequence[bytes]) -> None:
+    def append(self, frames: Sequence[Frame]) -> None:
         """Raises FileNotFoundError, with nothing written, if the job's folder is gone."""
         segment = self._segment or self._create()
         fd = self._descriptors.get(segment)
-        data = memoryview(b"".join(frames))
-        written = 0
         try:
-            while written < len(data):
-                written += os.write(fd, data[written:])
+            written = _write(fd, frames)
             if self._power:
                 os.fdatasync(fd)
         except BaseException:
             # BaseException: an interrupt may also leave a torn frame.
             self._abandon(segment, fd, frames)
             raise
-        self._size += len(data)
+        self._size += written
 
     def _create(self) -> str:
         segment = f"{self._folder}/{unique_name()}"
@@ -62,7 +62,7 @@ class SegmentWriter:
         self._segment = segment
         return segment
 
-    def _abandon(self, segment: str, fd: int, frames: Sequence[bytes]) -> None:
+    def _abandon(self, segment: str, fd: int, frames: Sequence[Frame]) -> None:
         """Truncates a torn frame. Whole frames stay: they may have been read already."""
         # If truncation fails, the torn frame stays, and readers stop before it.
         with suppress(OSError):
@@ -75,6 +75,33 @@ class SegmentWriter:
         self._descriptors.drop(segment)
         self._segment = None
         self._size = 0
+
+
+def _write(fd: int, frames: Sequence[Frame]) -> int:
+    """Writes all frames; returns their length."""
+    pieces = [piece for frame in frames for piece in frame]
+    size = sum(map(len, pieces))
+    if size < _COPIED_BYTES or len(pieces) > _MOST_PIECES:
+        _write_one(fd, b"".join(pieces))
+    else:
+        _write_pieces(fd, [memoryview(piece) for piece in pieces if piece])
+    return size
+
+
+def _write_one(fd: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):
+        written += os.write(fd, memoryview(data)[written:])
+
+
+def _write_pieces(fd: int, left: list[memoryview]) -> None:
+    """Without copying them."""
+    while left:
+        written = os.writev(fd, left)
+        while left and written >= len(left[0]):
+            written -= len(left.pop(0))
+        if written:
+            left[0] = left[0][written:]
 
 
 class SegmentReader:

@@ -3,7 +3,7 @@ is read again from the log on request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -20,6 +20,8 @@ from cauce.job.part_codec import load_report
 
 _FEW_BYTES = 1 << 16
 """Bytes per read: some hundred reports, or one page of an answer. Fetching one record reads this much."""
+KEPT_BYTES = 1 << 20
+"""Bytes of read records that a request keeps, besides the last batch."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,49 @@ class NumberedLog:
                 yield each, before, batch.position
             before = batch.position
 
-    def fetch(self, fabric: Fabric, job: str, place: RecordLocation) -> Record:
-        reader = LogReader(self.log, _FEW_BYTES, self._reader.position.rewind(place.before, place.after))
-        found = self._find(reader, fabric, job, place.seq)
-        if found is None:
-            # Records of other processes may not be visible yet.
-            reader.read_barrier(fabric, job)
-            found = self._find(reader, fabric, job, place.seq)
-        if found is None:
-            raise CorruptRecord(f"record {place.seq} of log {self.log} of job {job} is lost: run the job again")
-        return found
+    def reader_at(self, place: RecordLocation) -> LogReader:
+        return LogReader(self.log, _FEW_BYTES, self._reader.position.rewind(place.before, place.after))
 
-    def _find(self, reader: LogReader, fabric: Fabric, job: str, seq: int) -> Record | None:
-        records = reader.records(fabric, job)
-        return next((each for each in records if each.kind == Kind.DATA and each.seq == seq), None)
+
+class RecordFetcher:
+    """Reads records of a job's logs again, for one request. It keeps the last batches: those of neighbouring records
+    are the same, and to read one may cost a new subscription to a stream."""
+
+    def __init__(self, fabric: Fabric, job: str) -> None:
+        self._fabric = fabric
+        self._job = job
+        self._kept: dict[tuple[Log, int], Record] = {}
+        self._kept_bytes = 0
+
+    def fetch(self, log: NumberedLog, place: RecordLocation) -> Record:
+        wanted = log.log, place.seq
+        reader = log.reader_at(place)
+        if wanted not in self._kept and not self._find(reader, wanted):
+            # Records of other processes may not be visible yet.
+            reader.read_barrier(self._fabric, self._job)
+            if not self._find(reader, wanted):
+                raise CorruptRecord(
+                    f"record {place.seq} of log {log.log} of job {self._job} is lost: run the job again"
+                )
+        return self._kept[wanted]
+
+    def _find(self, reader: LogReader, wanted: tuple[Log, int]) -> bool:
+        """Reads on up to the batch with the wanted record; false if there is none."""
+        for batch in reader.batches(self._fabric, self._job):
+            self._keep(reader.log, batch.records)
+            if wanted in self._kept:
+                return True
+        return False
+
+    def _keep(self, log: Log, records: Sequence[Record]) -> None:
+        if self._kept_bytes > KEPT_BYTES:
+            self._kept.clear()
+            self._kept_bytes = 0
+        for each in records:
+            if each.kind == Kind.DATA:
+                # The first record of an identity counts: a page that was shown never changes.
+                self._kept.setdefault((log, each.seq), each)
+        self._kept_bytes += sum(len(each.body) for each in records)
 
 
 class AnswerLog(NumberedLog):
@@ -84,8 +115,8 @@ class AnswerLog(NumberedLog):
                 self.pages.append(ready)
                 self.rows += ready.rows
 
-    def page(self, fabric: Fabric, job: str, number: int) -> pl.DataFrame:
-        return load_frame(self.fetch(fabric, job, self.pages[number]).body)
+    def page(self, fetcher: RecordFetcher, number: int) -> pl.DataFrame:
+        return load_frame(fetcher.fetch(self, self.pages[number]).body)
 
     @property
     def status(self) -> AnswerStatus:
@@ -120,5 +151,5 @@ class ReportLog(NumberedLog):
         self.seqs.update(news)
         return news
 
-    def frame(self, fabric: Fabric, job: str, place: RecordLocation) -> pl.DataFrame:
-        return load_frame(load_report(self.fetch(fabric, job, place).body).rejects)
+    def frame(self, fetcher: RecordFetcher, place: RecordLocation) -> pl.DataFrame:
+        return load_frame(load_report(fetcher.fetch(self, place).body).rejects)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from cauce.api.names import JOB_ID
+from cauce.api.names import JOB_ID, OWNER
 from cauce.gateway.errors import BadRequest
 
 MOST_ROWS = 100_000
@@ -16,7 +16,7 @@ MOST_ROWS = 100_000
 ENOUGH_BYTES = 64 << 20
 """A page with so many bytes has no further rows."""
 
-LIST_CURSOR = rf"([0-9]{{1,12}}\.[0-9]{{1,12}}):({JOB_ID})"
+LIST_CURSOR = rf"([0-9]{{1,12}}\.[0-9]{{1,12}}):((?:{OWNER}\.)?{JOB_ID})"
 _LIST_CURSOR = re.compile(LIST_CURSOR)
 _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})")
 
@@ -43,9 +43,9 @@ def read_cursor(text: str | None, limit: int) -> Cursor:
     return Cursor(int(found[1]), int(found[2]))
 
 
-def list_cursor(created: float, job: str) -> str:
-    """The cursor after a job in a list ordered by age."""
-    return f"{created}:{job}"
+def list_cursor(created: float, name: str) -> str:
+    """The cursor after a job in a list ordered by age. In a list of all owners' jobs, the name has the owner."""
+    return f"{created}:{name}"
 
 
 def read_list_cursor(text: str) -> tuple[float, str]:

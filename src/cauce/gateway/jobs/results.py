@@ -12,7 +12,7 @@ from cauce.api.jobs import ENDED
 from cauce.errors import CorruptRecord
 from cauce.gateway.errors import JobDamaged, JobOver, NoSuchQuery, TooEarly
 from cauce.gateway.jobs.job_context import JobContext
-from cauce.gateway.jobs.output_logs import AnswerLog, RecordLocation, ReportLog
+from cauce.gateway.jobs.output_logs import AnswerLog, RecordFetcher, RecordLocation, ReportLog
 from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.jobs.result_cursor import read_cursor, take
 from cauce.gateway.jobs.statuses import sentence
@@ -34,7 +34,8 @@ class Results:
             self._views.refresh(view, consistent=True)
             rows = pl.DataFrame(schema={name: output.dtype for name, output in answer.columns.items()})
             heights = [page.rows for page in answer.pages]
-            taken, behind = take(heights, lambda number: answer.page(self._fabric, view.name, number), place, limit)
+            fetcher = RecordFetcher(self._fabric, view.name)
+            taken, behind = take(heights, lambda number: answer.page(fetcher, number), place, limit)
             complete = answer.names.complete
             at_end = (complete or self._is_over(view, owner, job)) and behind.number >= len(heights)
             follows = None if at_end else str(behind)
@@ -49,9 +50,10 @@ class Results:
                 raise self._too_early(view, job, f"the answer of {query}")
 
         def pages() -> Iterator[pl.DataFrame]:
+            fetcher = RecordFetcher(self._fabric, view.name)
             for number in range(len(answer.pages)):
                 with self._damage_of(owner, job):
-                    yield answer.page(self._fabric, view.name, number)
+                    yield answer.page(fetcher, number)
 
         return Answer(answer.columns, pages())
 
@@ -62,10 +64,11 @@ class Results:
             self._views.refresh(view, consistent=True)
             places = list(rejects_in_order(view))
             heights = [found.rows for _, found in places]
+            fetcher = RecordFetcher(self._fabric, view.name)
 
             def frame(number: int) -> pl.DataFrame:
                 log, found = places[number]
-                return log.frame(self._fabric, view.name, found)
+                return log.frame(fetcher, found)
 
             taken, behind = take(heights, frame, place, limit)
             complete = view.all_read
@@ -84,9 +87,10 @@ class Results:
 
         def texts() -> Iterator[str]:
             yield ",".join(REJECT_SCHEMA) + "\n"
+            fetcher = RecordFetcher(self._fabric, view.name)
             for log, place in places:
                 with self._damage_of(owner, job):
-                    yield csv_text(log.frame(self._fabric, view.name, place))
+                    yield csv_text(log.frame(fetcher, place))
 
         return texts()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cauce.errors import UsageError
-from cauce.fabric.rabbitmq.settings.required import NET_TICK_S, SHORT_PEER_DISCOVERY
+from cauce.fabric.rabbitmq.settings.required import NET_SETUP_S, NET_TICK_S, SHORT_PEER_DISCOVERY
 from cauce.lab.deploy.sizes import GI, MI, quantity
 
 BROKERS = 3
@@ -89,6 +89,7 @@ def values(plan: Plan, size: Callable[[int], str]) -> dict[str, object]:
         "storage": quantity(plan.storage),
         # Effective from the start of a node, before it reads its configuration.
         "net_tick_s": NET_TICK_S,
+        "net_setup_s": NET_SETUP_S,
         "twice_the_workers": 2 * plan.workers,
         "counted": f"{_some(plan.gateways, 'gateway')}, {_some(plan.workers, 'worker')}, "
         f"{_some(plan.doctors, 'doctor')} and a RabbitMQ cluster of three",

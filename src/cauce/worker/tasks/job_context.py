@@ -70,6 +70,9 @@ class JobContext:
         self.buffer = buffer
         self.milestones = 0
         """How often tasks of the job have made durable progress in this process."""
+        self.news = 0
+        """How often tasks of the job have appended output, or read broadcast input, which all of them share, in this
+        process: another one may have waited for that."""
         self._shared: dict[int, Intake] = {}
         self._received: dict[tuple[int, ...], Received] = {}
 
@@ -110,7 +113,10 @@ class JobContext:
             if intake.edge.spread == "broadcast":
                 self.budget.account.set_broadcast(intake, intake.held_bytes)
 
-        return intake.reader.read(self.fabric, self.job, process)
+        moved = intake.reader.read(self.fabric, self.job, process)
+        if moved and intake.edge.spread == "broadcast":
+            self.news += 1
+        return moved
 
     def _drop_if_too_large(self, intake: Intake) -> None:
         """Drops the keys of a filter if they exceed its share of the memory for broadcast inputs. All workers must

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from cauce.errors import CorruptRecord
 from cauce.fabric.contract import Position
 from cauce.fabric.records import CLIENT, Kind, Record, record
 from cauce.job.completion import Names
@@ -41,6 +42,8 @@ class SourceTask(Task):
             self._names.end(record(Kind.END, CLIENT, self._source.count))
         self._reader = LogReader(self._source.log, context.limits.read_bytes)
         self._ahead: list[tuple[Record, Position]] = []
+        self._barrier_passed = False
+        """Whether everything that was confirmed before the number of parts can be read."""
         self._spill: Spill | None = None
         self._in_blocks: Received | None = None
         """Its broadcast inputs, if they exceed the memory."""
@@ -105,16 +108,31 @@ class SourceTask(Task):
             fresh.extend(each for each in self._names.fresh(included) if each.seq not in state.done)
 
         if not self._reader.read(self.context.fabric, self._source.job, process):
-            return self._end(state) if self._complete(state) else self._wait()
+            return self._end(state) if self._complete(state) else self._wait(state)
         # Only after its last record has the whole batch been processed.
         after = self._reader.position
         self._ahead = [(each, before) for each in fresh[:-1]] + [(each, after) for each in fresh[-1:]]
         return Step.PROGRESS
 
-    def _wait(self) -> Step:
+    def _wait(self, state: JournalState) -> Step:
         if self._source.kept is not None:
             self._source.kept.check(self.context.fabric)
+        elif self._names.count_of(CLIENT) is not None:
+            self._check_kept(state)
         return Step.WAITING
+
+    def _check_kept(self, state: JournalState) -> None:
+        """The number of parts is appended when all of them are confirmed. So none is missing after a read barrier,
+        unless the fabric has lost confirmed records. If the parts of an ended job were deleted, its outcome was
+        recorded before, and that one counts."""
+        if self._barrier_passed:
+            count = self._names.count_of(CLIENT)
+            raise CorruptRecord(
+                f"log {self._source.log} of job {self.context.job} holds {len(state.done)} of the {count} parts that "
+                "were stored in it: the others were lost, as in a power failure; run the job again"
+            )
+        self._reader.read_barrier(self.context.fabric, self._source.job)
+        self._barrier_passed = True
 
     def _complete(self, state: JournalState) -> bool:
         return self._names.count_of(CLIENT) == len(state.done)

@@ -185,3 +185,4 @@ class Task:
     def flush(self) -> None:
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         self.context.fabric.append_all(self.context.job, pending)
+        self.context.news += bool(pending)

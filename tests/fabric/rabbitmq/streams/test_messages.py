@@ -47,6 +47,8 @@ def put_together(bodies: list[bytes], assembly: Assembly | None = None) -> list[
         ([BATCH_BYTES * 2, 10, 10], 2),
         ([10, CHUNK_BYTES, 10], 4),
         ([CHUNK_BYTES * 3], 4),
+        ([(4 << 20) + 1000], 2),
+        ([(8 << 20) + 1000], 4),
         ([CHUNK_BYTES - 24], 1),
     ],
 )

@@ -177,6 +177,46 @@ def test_a_log_that_was_not_requested_is_read_again_on_request(
     assert len(reader._open.session._reader_groups[stream_of(reader, "group")].readers) == 1
 
 
+def test_idle_logs_of_a_stream_are_read_on_with_one_subscription(
+    fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also logs without any record, whose position is the start of the stream."""
+    busy, idle = Log("group", "busy"), [Log("group", name) for name in "abc"]
+    fabric.append("j", busy, data(0, 0))
+    reader = rabbit()
+    positions = {log: drain(reader, "j", log)[1] for log in (busy, *idle)}
+    monkeypatch.setattr(rabbitmq_session, "IDLE_S", -1.0)
+    reader._open.session._next_idle_check = 0.0
+    reader._open.session.keep_few_readers()
+    monkeypatch.undo()
+    for producer, log in enumerate((busy, *idle)):
+        fabric.append("j", log, data(producer, 7))
+    opened: list[str] = []
+    start = rabbitmq_subscription.Subscriptions.start
+
+    def count(subscriptions: rabbitmq_subscription.Subscriptions, stream: str, *args: object) -> object:
+        opened.append(stream)
+        return start(subscriptions, stream, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rabbitmq_subscription.Subscriptions, "start", count)
+    for producer, log in enumerate((busy, *idle)):
+        assert names(drain(reader, "j", log, positions[log])[0]) == [(producer, 7)]
+    assert opened.count(stream_of(reader, "group")) == 1
+
+
+def test_buffered_records_are_not_skipped_after_a_connection_broke(fabric: RabbitFabric, rabbit: Open) -> None:
+    first, second = Log("group", "first"), Log("group", "second")
+    reader = rabbit()
+    fabric.append("j", second, data(0, 0))
+    position = drain(reader, "j", second)[1]
+    fabric.append("j", second, data(0, 1))
+    # Its reader buffers the record of the other log.
+    assert not drain(reader, "j", first)[0]
+    reader._open.session._reading.reset()
+    found, position = drain(reader, "j", second, position)
+    assert names(found) == [(0, 1)]
+
+
 def test_buffered_messages_are_bounded(fabric: RabbitFabric, rabbit: Open) -> None:
     for seq in range(1, 41):
         fabric.append("j", Log("log"), data(0, seq, body=bytes(CHUNK_BYTES - 1000)))
@@ -243,6 +283,22 @@ def test_a_reader_that_was_ahead_of_a_stream_that_lost_messages_reports_it(
     for _ in range(2):
         with pytest.raises(CorruptRecord, match="the broker has lost confirmed messages"):
             fabric.read("j", Log("log"), position, 1 << 20)
+
+
+def test_own_messages_that_were_read_before_are_not_reported_as_lost(fabric: RabbitFabric) -> None:
+    _, position = drain(fabric, "j", Log("log"))
+    fabric.append("j", Log("log"), [record(Kind.DATA, 0, seq, b"x") for seq in range(1, 40)])
+    found, position = drain(fabric, "j", Log("log"), position)
+    assert len(found) == 39
+    (reader,) = fabric._open.session._reader_groups[stream_of(fabric)].readers
+    # As after a time without the message that is awaited: the last messages of the stream are read once more.
+    reader.close()
+    reader._at_end = True
+    arrived = monotonic() + SOON_S
+    while monotonic() < arrived:
+        assert fabric.read("j", Log("log"), position, 1 << 20).records == []
+    fabric.append("j", Log("log"), data(0, 40))
+    assert names(drain(fabric, "j", Log("log"), position)[0]) == [(0, 40)]
 
 
 def test_a_new_reader_of_a_stream_that_lost_messages_reports_it(fabric: RabbitFabric) -> None:

@@ -17,12 +17,13 @@ from enum import IntEnum
 from zlib import crc32
 
 from cauce.errors import CorruptRecord, FabricError
-from cauce.fabric.records import Record, load
+from cauce.fabric.records import Record, load, load_pieces
 from cauce.fabric.versions import check_version
 
 VERSION = 1
-CHUNK_BYTES = 2 << 20
-"""Maximum payload of a message: brokers refuse large ones (4.x: 16 MiB), and prefetch is counted in messages."""
+CHUNK_BYTES = (2 << 20) + (32 << 10)
+"""Maximum payload of a message: brokers refuse large ones (4.x: 16 MiB), and prefetch is counted in messages. Slightly
+more than 2 MiB, so that an uploaded part of 4 or 8 MiB and its description take two or four messages."""
 BATCH_BYTES = 256 << 10
 MOST_IN_A_BATCH = 4096
 MOST_RECORD_BYTES = 1 << 30
@@ -49,7 +50,7 @@ class Chunk:
     first: int
     index: int
     count: int
-    piece: bytes
+    piece: memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +67,25 @@ class Message:
 def encode(author: bytes, seq: int, log: str, records: Sequence[Record]) -> list[bytes]:
     """Encodes records of a log as messages, in order, with consecutive seqs from `seq` on."""
     bodies: list[bytes] = []
-    for batch in _batches([each.dump() for each in records]):
-        if len(batch) == 1 and len(batch[0]) > CHUNK_BYTES:
+    for batch in _batches(records):
+        if len(batch) == 1 and batch[0].size > CHUNK_BYTES:
             bodies += _chunks(author, seq + len(bodies), log, batch[0])
         else:
-            parts = [part for data in batch for part in (_LENGTH.pack(len(data)), data)]
+            parts = [part for each in batch for part in (_LENGTH.pack(each.size), each.header(), each.body)]
             bodies.append(_pack(Kind.BATCH, author, seq + len(bodies), log, *parts))
     return bodies
 
 
-def _batches(dumped: list[bytes]) -> Iterator[list[bytes]]:
+def _batches(records: Sequence[Record]) -> Iterator[list[Record]]:
     """Groups small records; a large record gets its own batch."""
-    batch: list[bytes] = []
+    batch: list[Record] = []
     size = 0
-    for data in dumped:
-        if batch and (size + len(data) > BATCH_BYTES or len(batch) >= MOST_IN_A_BATCH):
+    for each in records:
+        if batch and (size + each.size > BATCH_BYTES or len(batch) >= MOST_IN_A_BATCH):
             yield batch
             batch, size = [], 0
-        batch.append(data)
-        size += len(data)
+        batch.append(each)
+        size += each.size
     if batch:
         yield batch
 
@@ -93,16 +94,21 @@ def encode_note(author: bytes, seq: int, note: bytes) -> bytes:
     return _pack(Kind.NOTE, author, seq, "", note)
 
 
-def _chunks(author: bytes, seq: int, log: str, data: bytes) -> Iterator[bytes]:
-    if len(data) > MOST_RECORD_BYTES:
+def _chunks(author: bytes, seq: int, log: str, large: Record) -> Iterator[bytes]:
+    """Without a copy of the whole record."""
+    if large.size > MOST_RECORD_BYTES:
         raise FabricError(
-            f"a record of {len(data)} bytes for log {log} exceeds the limit of {MOST_RECORD_BYTES}: split it into "
+            f"a record of {large.size} bytes for log {log} exceeds the limit of {MOST_RECORD_BYTES}: split it into "
             "smaller records"
         )
-    count = -(-len(data) // CHUNK_BYTES)
+    count = -(-large.size // CHUNK_BYTES)
+    head, body = large.header(), memoryview(large.body)
+    start = 0
     for index in range(count):
-        piece = memoryview(data)[index * CHUNK_BYTES : (index + 1) * CHUNK_BYTES]
-        yield _pack(Kind.CHUNK, author, seq + index, log, _CHUNK.pack(seq, index, count), piece)
+        end = (index + 1) * CHUNK_BYTES - len(head)
+        before = b"" if index else head
+        yield _pack(Kind.CHUNK, author, seq + index, log, _CHUNK.pack(seq, index, count), before, body[start:end])
+        start = end
 
 
 def _pack(kind: Kind, author: bytes, seq: int, log: str, *parts: bytes | memoryview) -> bytes:
@@ -132,7 +138,7 @@ def decode(body: bytes, where: str) -> Message:
             return Message(author, seq, log, records=_records(view[start:], where))
         case Kind.CHUNK:
             first, index, count = _CHUNK.unpack_from(view, start)
-            return Message(author, seq, log, chunk=Chunk(first, index, count, body[start + _CHUNK.size :]))
+            return Message(author, seq, log, chunk=Chunk(first, index, count, view[start + _CHUNK.size :]))
         case Kind.NOTE:
             return Message(author, seq, log, note=body[start:])
     raise CorruptRecord(f"{where}: unknown message kind {kind}; another version may have written it")
@@ -177,7 +183,7 @@ class Assembly:
         if len(pieces) < chunk.count:
             return None
         self._drop(key)
-        return load(b"".join(pieces[index].piece for index in range(chunk.count)), where)
+        return load_pieces([pieces[index].piece for index in range(chunk.count)], where)
 
     def _forget(self, author: bytes, first: int, offset: int) -> None:
         """Drops incomplete records: an author starts a record only after it completed or aborted the previous one, and

@@ -118,7 +118,7 @@ class Reader:
         self._subscriptions = subscriptions
         self._own = own
         self._opened_seq = 0
-        """Our messages from this seq on were appended after the last message that was read."""
+        """Our messages from this seq on were appended after the reader was opened."""
         self._at_end = False
         """Whether the next subscription starts at the end of the stream, to see whether the broker lost messages."""
         self._looking = False
@@ -218,7 +218,9 @@ class Reader:
         """Messages before the next one may arrive from the end of a stream. But one that we have appended since is
         behind all that were ever read, unless the broker has lost confirmed messages."""
         where = f"stream {self.stream}, message {found.offset}"
-        if is_newer(decode(found.body, where), self._own.author, self._opened_seq):
+        # Our messages up to `own_seq` may have been read since the reader was opened.
+        unread = max(self._opened_seq, self.own_seq + 1)
+        if is_newer(decode(found.body, where), self._own.author, unread):
             raise lost_messages(where, self._expected - 1)
 
     def _take(self, found: Delivery, log: str) -> None:

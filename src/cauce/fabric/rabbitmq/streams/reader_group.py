@@ -11,7 +11,15 @@ from time import monotonic
 
 from cauce.errors import FabricLost
 from cauce.fabric.contract import Batch, Position
-from cauce.fabric.rabbitmq.streams.reader import Own, Reader, cursor_of, lost_messages, offset_of, position_at
+from cauce.fabric.rabbitmq.streams.reader import (
+    Own,
+    Reader,
+    at_offset,
+    cursor_of,
+    lost_messages,
+    offset_of,
+    position_at,
+)
 from cauce.fabric.rabbitmq.streams.subscription import Subscriptions
 
 FIRST_S = 0.05
@@ -34,6 +42,9 @@ class ReaderGroup:
         self._known_end = 0
         self._own_seq = -1
         self._required_seq: dict[str, int] = {}
+        self._without_records: dict[str, tuple[int, int]] = {}
+        """Two cursors of a log, between which it has no records: a later read from the first one starts at the second
+        one, with the same reader as the other logs."""
         self._first_until = 0.0
         self._absent_until = 0.0
 
@@ -55,7 +66,8 @@ class ReaderGroup:
         append_marker: Callable[[], None],
     ) -> Batch:
         """`alive` is False once the log is deleted; `append_marker` appends a marker to the stream."""
-        cursor = cursor_of(position)
+        given = cursor_of(position)
+        cursor = self._skip(log, given)
         reader = self._reader(log, cursor)
         marked_at = monotonic()
         behind: tuple[int, int] | None = None
@@ -66,6 +78,7 @@ class ReaderGroup:
                 self._track(reader)
                 if records:
                     return Batch(records, position_at(after))
+                self._without_records[log] = given, max(cursor, at_offset(reader.next))
                 if self._is_up_to_date(log, reader):
                     reader.close_if_idle()
                 else:
@@ -102,6 +115,11 @@ class ReaderGroup:
             reader.close()
         self._main = None
         self._separate.clear()
+
+    def _skip(self, log: str, cursor: int) -> int:
+        """The cursor after which the log may have records."""
+        start, end = self._without_records.get(log, (cursor, cursor))
+        return end if cursor == start else cursor
 
     def _reader(self, log: str, cursor: int) -> Reader:
         if self._main is None:
