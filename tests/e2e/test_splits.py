@@ -101,6 +101,7 @@ def test_one_byte_parts_repeated_in_reverse_order(dataset: str) -> None:
     check(dataset, way, 1)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_hostile_rows_of_many_seeds(dataset: str, tmp_path: Path) -> None:
     for seed in range(100, 105):

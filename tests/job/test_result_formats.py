@@ -146,3 +146,21 @@ def test_an_answer_without_rows_still_has_its_columns(tmp_path: Path, form: Form
             assert pl.read_parquet(path).schema == ANSWER.schema
         case "arrow":
             assert pl.read_ipc(path).schema == ANSWER.schema
+
+
+_BOUNDS = {pl.Int8: 7, pl.Int16: 15, pl.Int32: 31, pl.Int64: 63}
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("width", [1, 3])
+def test_integers_are_written_as_python_writes_them(width: int, missing: bool) -> None:
+    for dtype, bits in _BOUNDS.items():
+        values = [0, -1, 7, 2**bits - 1, -(2**bits), *([None] if missing else [])]
+        frame = pl.DataFrame({f"c{number}": pl.Series(values, dtype=dtype) for number in range(width)})
+        expected = "".join(",".join(["" if value is None else str(value)] * width) + "\n" for value in values)
+        assert csv_text(frame) == csv_text(frame, dict.fromkeys(frame.columns, INTEGER)) == expected
+
+
+def test_pages_of_integers_are_written_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cauce.job.result_formats._quoted", None)
+    assert csv_text(pl.DataFrame({"k": [1, 2], "v": [3, 4]}), {"k": INTEGER, "v": INTEGER}) == "1,3\n2,4\n"

@@ -1,4 +1,4 @@
-"""A process raises its own limit of open files as far as the kernel allows."""
+"""A process raises its own limit of open files as far as the kernel allows, and keeps memory that it has freed."""
 
 from __future__ import annotations
 
@@ -37,3 +37,31 @@ def test_a_process_limited_to_one_thread_can_set_its_title() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("a new title")
     assert done.stdout.endswith("\n1\n")
+
+
+KEEP = """
+import resource
+from pathlib import Path
+import numpy as np
+from cauce.process.limits import keep_memory
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+keep_memory({kept})
+before = held()
+np.ones({size}, np.uint8)
+print(held() - before)
+"""
+
+
+def kept_after(kept: int, size: int) -> int:
+    """The memory that a process holds after it has freed so much."""
+    code = KEEP.format(kept=kept, size=size)
+    return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def test_freed_memory_is_kept() -> None:
+    assert kept_after(kept=32 << 20, size=24 << 20) > 23 << 20
+
+
+def test_freed_memory_beyond_the_limit_is_not_kept() -> None:
+    assert kept_after(kept=8 << 20, size=24 << 20) < 12 << 20

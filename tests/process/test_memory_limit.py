@@ -39,3 +39,4 @@ def test_parts_of_a_budget_are_within_it() -> None:
     budget = MemoryBudget.of("1GB", 2)
     assert 0 < budget.fold_bytes < budget.whole_bytes < budget.worker_bytes
     assert budget.collected_bytes + budget.fold_bytes * 6 < budget.worker_bytes
+    assert budget.kept_bytes + budget.collected_bytes < budget.worker_bytes

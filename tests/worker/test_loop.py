@@ -214,6 +214,26 @@ def test_two_workers_share_the_lanes(tmp_path: Path) -> None:
     assert sorted(map(len, lanes)) == [1, 1]
 
 
+def test_two_workers_share_the_partitions_of_each_stage(tmp_path: Path) -> None:
+    cluster = Cluster()
+    cluster.add("job", shop(tmp_path / "job", 4000), workers=2)
+    first, second = cluster.worker(), cluster.worker()
+    for _ in range(10):
+        first.step()
+    for _ in range(10):
+        first.step()
+        second.step()
+    held = [[task for _, task in worker.held() if "group by" in task] for worker in (first, second)]
+    assert sorted(map(len, held)) == [1, 1]
+
+
+def test_a_worker_without_others_runs_all_partitions_of_a_stage(tmp_path: Path) -> None:
+    cluster = Cluster()
+    cluster.add("job", shop(tmp_path / "job", 400), workers=2)
+    run_until(cluster.worker(), cluster, "job")
+    assert cluster.rows("job") == [("tea", 400)]
+
+
 def test_a_released_lease_goes_to_the_next_worker(tmp_path: Path) -> None:
     cluster = Cluster()
     cluster.add("job", shop(tmp_path / "job", 400))
@@ -401,6 +421,33 @@ class Ticking:
 
     def __call__(self) -> float:
         return self.now
+
+
+class CountingFabric(MemoryFabric):
+    """Counts the leases of folds that were acquired."""
+
+    folds = 0
+
+    def acquire(self, job: str, queue: str) -> MemoryLease | None:
+        lease = super().acquire(job, queue)
+        self.folds += queue == FOLDS and lease is not None
+        return lease
+
+
+def test_a_fold_that_is_left_to_others_is_not_acquired_at_every_step(tmp_path: Path) -> None:
+    cluster, clock = Cluster(), Ticking()
+    cluster.add("job", shop(tmp_path / "job", 4000), workers=2)
+    fabric = CountingFabric(cluster.store)
+    worker = Worker(fabric, plans=cluster.plans, host=Host(clock=clock))
+    for _ in range(100):
+        worker.step()
+    kept = sum("group by" in task for _, task in worker.held())
+    assert kept == 1
+    assert fabric.folds < 10
+    clock.now += 10.0
+    before = fabric.folds
+    worker.step()
+    assert fabric.folds == before + 1
 
 
 def test_a_long_step_lets_tasks_of_other_owners_run(tmp_path: Path) -> None:
@@ -1063,7 +1110,8 @@ def test_a_task_that_waits_for_input_is_polled_at_growing_intervals(tmp_path: Pa
     assert worker.steps - before <= 2 * worker.leases
 
 
-def test_a_task_is_polled_at_once_when_another_of_its_job_has_moved() -> None:
+@pytest.mark.parametrize("news", [True, False])
+def test_a_task_is_polled_at_once_when_another_of_its_job_has_news(news: bool) -> None:
     job = OpenJob(cast(Any, None), cast(Any, None))
     one, other = (HeldTask(job, FOLDS, cast(Any, None), cast(Any, None)) for _ in range(2))
     job.held[FOLDS] += [one, other]
@@ -1073,5 +1121,7 @@ def test_a_task_is_polled_at_once_when_another_of_its_job_has_moved() -> None:
     assert one.poll_s > FIRST_POLL_S
     worker = Worker(MemoryFabric(Store()), host=Host(clock=Ticking()))
     other.moved = True
-    worker._schedule_polls(other)
-    assert (one.poll_s, one.poll_due) == (FIRST_POLL_S, 0.0)
+    other.back_off(7.0)
+    worker._schedule_polls(other, news=news)
+    assert (other.poll_s, other.poll_due) == (FIRST_POLL_S, 0.0)
+    assert (one.poll_due == 0.0) is news

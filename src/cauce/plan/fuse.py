@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from cauce.errors import PlanError
 from cauce.plan.nodes import Node, Receive
@@ -171,8 +171,6 @@ def _without(node: Node, edges: Sequence[Edge]) -> Node:
     if isinstance(node, Receive):
         return next((edge.node for edge in edges if node.edge == edge.number), node)
     changed = {
-        each.name: _without(value, edges)
-        for each in fields(node)
-        if isinstance(value := getattr(node, each.name), Node)
+        name: _without(value, edges) for name in node.field_names() if isinstance(value := getattr(node, name), Node)
     }
     return replace(node, **changed) if changed else node

@@ -48,10 +48,10 @@ def one_thread_environment() -> dict[str, str]:
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 
 
-def keep_memory(budget_bytes: int = 0) -> None:
+def keep_memory(kept_bytes: int = 0) -> None:
     """Makes glibc keep freed memory for the next part: allocating it again costs a tenth of a run, and a third of an
-    upload. With little memory (0: no limit) it keeps only a part of it."""
-    most = min(max(budget_bytes // 2, 1 << 20), 1 << 30) if budget_bytes else 1 << 30
+    upload. It keeps about `kept_bytes` (0: no limit)."""
+    most = min(max(kept_bytes, 1 << 20), 1 << 30) if kept_bytes else 1 << 30
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL("libc.so.6").mallopt
         for setting, value in ((_M_MMAP_THRESHOLD, most), (_M_TRIM_THRESHOLD, most), (_M_TOP_PAD, min(most, 1 << 26))):

@@ -104,6 +104,12 @@ class MemoryBudget:
         return self._usable_bytes // 4
 
     @property
+    def kept_bytes(self) -> int:
+        """Freed memory that a worker keeps: what the computation of a fold takes, so that the next one need not
+        allocate it again."""
+        return self._usable_bytes // 2
+
+    @property
     def part_bytes(self) -> int:
         """The largest part of a table: a scan takes some times its size."""
         return max(self._usable_bytes // 32, 1 << 20)

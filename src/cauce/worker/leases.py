@@ -13,6 +13,8 @@ from cauce.worker.tasks.task import Task
 
 ROTATE_S = 1.0
 """How often a worker at its lease limit releases leases of waiting tasks, so that every job is served."""
+DECLINE_S = 0.2
+"""Backoff after a lease was declined: the same one is the first of its queue until another worker acquires it."""
 
 
 class Leases:
@@ -73,19 +75,29 @@ class Leases:
                 break
             with self._table.confined(name):
                 for queue in (SOURCES, FOLDS):
-                    if not job.over and (idle or job.needs_more(queue)) and self._may_acquire(job):
-                        self._acquire(name, job, queue)
+                    if not job.over and (idle or self._needs_more(job, queue)) and self._may_acquire(job):
+                        self._acquire(name, job, queue, idle=idle)
         return self.taken > before
+
+    def _needs_more(self, job: OpenJob, queue: str) -> bool:
+        declined = queue == FOLDS and self._clock is not None and self._clock() < job.declined_until
+        return job.needs_more(queue) and not declined
 
     def _may_acquire(self, job: OpenJob) -> bool:
         return self._clock is None or job.backoff_over(self._clock())
 
-    def _acquire(self, name: str, job: OpenJob, queue: str) -> None:
+    def _acquire(self, name: str, job: OpenJob, queue: str, *, idle: bool) -> None:
         lease = self._fabric.acquire(name, queue)
-        if lease is not None:
-            spec = job.context.topology.by_name[lease.task]
-            job.held[queue].append(HeldTask(job, queue, lease, make_task(job.context, spec)))
-            self.taken += 1
+        if lease is None:
+            return
+        spec = job.context.topology.by_name[lease.task]
+        if not idle and job.is_beyond_share(spec):
+            lease.release()
+            if self._clock is not None:
+                job.declined_until = self._clock() + DECLINE_S
+            return
+        job.held[queue].append(HeldTask(job, queue, lease, make_task(job.context, spec)))
+        self.taken += 1
 
     def _rotate(self) -> None:
         """Called at the lease limit. Releases waiting tasks that cost nothing to hand over, and moves the jobs with the

@@ -159,7 +159,8 @@ class Worker:
             return run()
         finally:
             used = 1.0 if self._clock is None else self._clock() - self._slice_start
-            self._turns.charge(owner, used * (SPILLING_COST if held.job.spills else 1.0))
+            # Without an owner it is the only job of a local run.
+            self._turns.charge(owner, used * (SPILLING_COST if owner and held.job.spills else 1.0))
             self._running = None
 
     def _start_step(self, owner: str, held: HeldTask) -> bool:
@@ -263,11 +264,11 @@ class Worker:
             # Another worker may run it: our output would be identical, but the work would be done twice.
             self._leases.drop(held)
             return True
-        milestones = job.context.milestones
+        milestones, news = job.context.milestones, job.context.news
         try:
             outcome = self._step(job, held.task)
             held.moved = outcome is not Step.WAITING
-            self._schedule_polls(held)
+            self._schedule_polls(held, news=job.context.news != news)
             if outcome is Step.FINISHED:
                 held.lease.complete()
                 job.held[queue].remove(held)
@@ -285,11 +286,14 @@ class Worker:
             self._table.progressed(job.manifest.job)
         return outcome is not Step.WAITING
 
-    def _schedule_polls(self, held: HeldTask) -> None:
-        """A task that moved may have written input of any other task of its job."""
-        if held.moved:
+    def _schedule_polls(self, held: HeldTask, *, news: bool) -> None:
+        """Called after a step. All tasks of the job are polled at once if there is news that they may wait for. Most
+        steps of folds only read their own input."""
+        if news:
             for each in held.job.all_held():
                 each.poll_now()
+        elif held.moved:
+            held.poll_now()
         elif self._clock is not None:
             held.back_off(self._clock())
 

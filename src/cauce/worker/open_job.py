@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cauce.fabric.contract import Lease
 from cauce.job.manifest import Manifest
-from cauce.job.topology import FOLDS, SOURCES
+from cauce.job.topology import FOLDS, SOURCES, TaskSpec
+from cauce.plan.physical import Stage
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.task import Task
 
@@ -47,6 +49,8 @@ class OpenJob:
     crashes: int = 0
     """Consecutive crashes as last seen by this worker, and when it first saw that number."""
     crashes_since: float = 0.0
+    declined_until: float = 0.0
+    """Until then a busy worker acquires no further fold, by its clock."""
 
     def backoff_over(self, now: float) -> bool:
         """Whether its tasks may be acquired: after consecutive crashes, a backoff lets a worker run other jobs before
@@ -74,10 +78,27 @@ class OpenJob:
     def beyond_share(self, queue: str) -> list[HeldTask]:
         """Leases that were acquired when idle and can be released at no cost. Keeps the first ones, since later ones
         may wait for them, but prefers a lane that has parts to one that waits for its client."""
-        ordered = sorted(
-            self.held[queue], key=lambda held: (queue == SOURCES and not held.moved, held.task.spec.number)
-        )
+        if queue == FOLDS:
+            return self._folds_beyond_share()
+        ordered = sorted(self.held[queue], key=lambda held: (not held.moved, held.task.spec.number))
         return [held for held in ordered[self.share(queue) :] if held.task.fresh]
+
+    def _folds_beyond_share(self) -> list[HeldTask]:
+        kept: list[HeldTask] = []
+        surplus: list[HeldTask] = []
+        for held in sorted(self.held[FOLDS], key=lambda held: (held.task.fresh, held.task.spec.number)):
+            beyond = len(kept) >= self.share(FOLDS) or self._has_share_of(held.task.spec.stage, kept)
+            (surplus if beyond and held.task.fresh else kept).append(held)
+        return surplus
+
+    def is_beyond_share(self, spec: TaskSpec) -> bool:
+        """Whether a fold should be left to other workers: this one has its share of the partitions of the stage. The
+        partitions of a stage run at the same time, so one worker must not hold all of them."""
+        return spec.stage.table is None and self._has_share_of(spec.stage, self.held[FOLDS])
+
+    def _has_share_of(self, stage: Stage, held: Iterable[HeldTask]) -> bool:
+        most = -(-stage.partitions // max(self.manifest.workers, 1))
+        return sum(each.task.spec.stage is stage for each in held) >= most
 
     def needs_more(self, queue: str) -> bool:
         """Whether to acquire one more although other jobs have work: below the share, or if all lanes held wait for

@@ -19,7 +19,7 @@ from cauce.plan.nodes import Node
 
 _LANGUAGE = "cauce.plan"
 _PACKAGE = str(Path(__file__).parents[2])
-_places: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+_places: WeakKeyDictionary[Node, tuple[str, int | None]] = WeakKeyDictionary()
 
 RELATION_HINTS = {
     **dict.fromkeys(("head", "take", "first", "slice", "offset"), 'use limit(10, by="column", offset=0)'),
@@ -86,11 +86,11 @@ def remember_place(node: Node) -> None:
         while frame is not None and _is_ours(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is not None:
-            _places[node] = place(frame.f_code.co_filename, frame.f_lineno)
+            _places[node] = frame.f_code.co_filename, frame.f_lineno
 
 
 def place_of(node: Node) -> str:
-    return _places.get(node, "")
+    return place(*_places[node]) if node in _places else ""
 
 
 def place(file: str, line: int | None = None) -> str:

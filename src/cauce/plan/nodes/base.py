@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import polars as pl
 
@@ -47,8 +47,14 @@ class Node:
         return tuple(value for value in self._values() if isinstance(value, Node))
 
     def _values(self) -> Iterator[object]:
-        for each in fields(self):
-            yield getattr(self, each.name)
+        for name in self.field_names():
+            yield getattr(self, name)
+
+    @classmethod
+    @cache
+    def field_names(cls) -> tuple[str, ...]:
+        """Planning asks for them thousands of times, and `fields` takes microseconds."""
+        return tuple(each.name for each in fields(cls))
 
     @cached_property
     def key(self) -> str:
@@ -344,6 +350,8 @@ def refuse_position(wanted: Wanted, what: str) -> None:
 
 def _render(value: object, portable: bool = False) -> str:
     """A text that is different for different parameters."""
+    if value is None or isinstance(value, str | int):
+        return repr(value)
     if isinstance(value, pl.Expr):
         # A serialised function includes its closure, whose sets are ordered differently in each process.
         if portable and "python_udf" in str(value):

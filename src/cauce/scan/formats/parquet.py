@@ -15,6 +15,7 @@ from cauce.errors import JobFailed, WrongColumns
 from cauce.scan.formats.format import Format
 from cauce.scan.formats.frame_block import FrameBlock, block_of_table
 from cauce.scan.formats.parquet_cursor import read_slice
+from cauce.scan.formats.parquet_pages import read_pages
 from cauce.scan.formats.upload_check import UploadCheck
 from cauce.scan.headers import headers_in
 from cauce.scan.parts import Buffer, Part, TableFile
@@ -67,7 +68,7 @@ class Parquet(Format):
                 elif groups is not None:
                     table = file.read_row_groups(groups, columns=headers, use_threads=False)
                 else:
-                    table = read_slice(part.file.path, headers, part.start, part.end)
+                    table = _read_rows(part.file.path, headers, part.start, part.end)
         return block_of_table(table, spec, part.file.name, part.first_line)
 
     def checked(self, part: Part, check: UploadCheck) -> Part:
@@ -125,6 +126,12 @@ def _whole_groups(meta: Any, start: int, end: int) -> list[int] | None:
             groups.append(group)
         first += rows
     return groups
+
+
+def _read_rows(path: str, headers: list[str], start: int, end: int) -> pa.Table:
+    """Some rows of a row group: their pages if possible, else all rows up to them."""
+    table = read_pages(path, headers, start, end)
+    return read_slice(path, headers, start, end) if table is None else table
 
 
 def _batches(opened: Any, part_bytes: int, file_bytes: int) -> Iterator[tuple[pa.Table, int]]:

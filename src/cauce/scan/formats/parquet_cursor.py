@@ -27,7 +27,7 @@ class Cursor:
 
         self.identity = identity_of(path, headers)
         self._file = pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-        group, self._next = _group_of(self._file.metadata, start)
+        group, self._next = group_of(self._file.metadata, start)
         groups = list(range(group, self._file.metadata.num_row_groups))
         size = max(min(batch_rows, _MOST_BATCH_ROWS), 1)
         self._batches: Iterator[pa.RecordBatch] = self._file.iter_batches(
@@ -65,7 +65,7 @@ def identity_of(path: str, headers: Sequence[str]) -> tuple[object, ...]:
     return path, found.st_ino, found.st_size, found.st_mtime_ns, tuple(headers)
 
 
-def _group_of(meta: Any, row: int) -> tuple[int, int]:
+def group_of(meta: Any, row: int) -> tuple[int, int]:
     """The row group that holds a row, and the number of its first row."""
     first = 0
     for group in range(meta.num_row_groups):

@@ -5,6 +5,7 @@ Invalid input raises ValueError. Memory is never allocated by sizes that the byt
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 MAX_FOOTER_BYTES = 1 << 20
@@ -16,9 +17,35 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 _INTEGERS = (_I16, _I32, _I64)
 
 Struct = dict[int, object]
+_UNCHANGED = b"unchanged"
 
 
-class _Reader:
+def zigzag(number: int) -> bytes:
+    """A signed integer as the protocol encodes it."""
+    return _varint(number << 1 if number >= 0 else (-number << 1) - 1)
+
+
+def _varint(left: int) -> bytes:
+    made = bytearray()
+    while left >= 0x80:
+        made.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*made, left])
+
+
+def list_of_structs(structs: Sequence[bytes]) -> bytes:
+    count = len(structs)
+    head = bytes([count << 4 | _STRUCT]) if count < 15 else bytes([15 << 4 | _STRUCT]) + _varint(count)
+    return head + b"".join(structs)
+
+
+Edit = bytes | Callable[["ThriftReader"], bytes] | None
+"""What a field becomes: these bytes, what the function makes of it while it reads it, or nothing (None)."""
+
+
+class ThriftReader:
+    """Reads values one after the other, from the offset `at` on."""
+
     def __init__(self, data: memoryview, at: int, end: int) -> None:
         self._data = data
         self.at = at
@@ -60,6 +87,29 @@ class _Reader:
             found[field] = self.value(head & 0x0F, depth)
         return found
 
+    def rewritten(self, edits: Mapping[int, Edit]) -> bytes:
+        """The bytes of a struct with some of its fields changed."""
+        made = bytearray()
+        field = last = 0
+        while (head := self.byte()) != _STOP:
+            field, kind, start = field + (head >> 4) if head >> 4 else self.integer(), head & 0x0F, self.at
+            edit = edits.get(field, _UNCHANGED)
+            changed = edit(self) if callable(edit) else edit
+            if self.at == start:
+                self.value(kind, 0)
+            if changed is None:
+                continue
+            delta = field - last
+            made += bytes([delta << 4 | kind]) if 0 < delta < 16 else bytes([kind]) + zigzag(field)
+            made += self._data[start : self.at] if changed is _UNCHANGED else changed
+            last = field
+        return bytes(made) + bytes([_STOP])
+
+    def list_head(self) -> int:
+        """The number of elements of a list."""
+        head = self.byte()
+        return head >> 4 if head >> 4 < 15 else self.varint()
+
     def value(self, kind: int, depth: int, *, in_list: bool = False) -> object:
         if depth > _MAX_NESTING:
             raise ValueError("has metadata nested too deeply")
@@ -82,8 +132,8 @@ class _Reader:
         raise ValueError("has metadata of an unknown type")
 
     def list(self, depth: int) -> list[object]:
-        head = self.byte()
-        count = head >> 4 if head >> 4 < 15 else self.varint()
+        head = self._data[self.at] if self.at < self._end else 0
+        count = self.list_head()
         # Each element takes at least one byte.
         if count > self._end - self.at:
             raise ValueError("has truncated metadata")
@@ -136,7 +186,7 @@ def footer_of(data: bytes) -> Footer:
         raise ValueError("has a footer longer than the file")
     if length > MAX_FOOTER_BYTES:
         raise ValueError(f"has a footer of more than {MAX_FOOTER_BYTES} bytes")
-    found = _Reader(memoryview(data), end - length, end).struct()
+    found = ThriftReader(memoryview(data), end - length, end).struct()
     elements = [_struct(each) for each in _list(found.get(2))]
     leaves = tuple(_leaf(each) for each in elements[1:] if not _integer(each.get(5, 0)))
     chunks: list[Chunk] = []
@@ -192,6 +242,7 @@ def _depth(elements: list[Struct]) -> int:
 class Page:
     """A page header. `end` is the offset behind it, where the compressed data start."""
 
+    kind: int
     size: int
     compressed: int
     values: int
@@ -200,12 +251,13 @@ class Page:
 
 
 def page_header(data: memoryview, at: int, end: int) -> Page:
-    reader = _Reader(data, at, end)
+    reader = ThriftReader(data, at, end)
     found = reader.struct()
     plain, dictionary, second = (_struct(found.get(field)) for field in (5, 7, 8))
     head = plain or dictionary or second
     encoding = second.get(4, 0) if second and not plain else head.get(2, 0)
-    return Page(_integer(found.get(2)), _integer(found.get(3)), _integer(head.get(1, 0)), _integer(encoding), reader.at)
+    sizes = _integer(found.get(2)), _integer(found.get(3))
+    return Page(_integer(found.get(1, 0)), *sizes, _integer(head.get(1, 0)), _integer(encoding), reader.at)
 
 
 def _struct(value: object) -> Struct:
