@@ -109,6 +109,26 @@ def test_two_owners_may_use_the_same_id(remote: Running, tokens: dict[str, str])
     assert remote.ask("GET", "/v1/jobs/same", token=tokens["ana"]).json()["state"] == "created"
 
 
+def test_the_operator_lists_the_jobs_of_all_owners_but_reads_no_answer(
+    proxied: Running, tokens: dict[str, str]
+) -> None:
+    create(proxied, "hers", tokens["ana"])
+    create(proxied, "his", tokens["ben"])
+    proxied.create("own", "books", ["q1"])
+
+    def listed(query: str, secret: str = "") -> dict[str, str]:
+        jobs = proxied.ask("GET", f"/v1/jobs{query}", token=secret).json()["jobs"]
+        return {each["job"]: each["owner"].partition("-")[0] for each in jobs}
+
+    wanted = {"hers": "ana", "his": "ben", "own": "local"}
+    assert wanted.items() <= listed("?all_owners=true").items()
+    assert set(listed("").values()) == {"local"}
+    assert set(listed("?all_owners=true", tokens["ana"]).values()) == {"ana"}
+    for path in ("", "/results/q1", "/rejects", "/graph", "/sql"):
+        assert proxied.ask("GET", f"/v1/jobs/hers{path}").status == 404
+    assert proxied.ask("DELETE", "/v1/jobs/hers").status == 404
+
+
 def test_a_token_works_from_its_making_to_its_removal(remote: Running, folder: Path) -> None:
     secret = token(folder, "create", "cleo").out.strip()
     assert remote.ask("GET", "/v1/jobs", token=secret).status == 200

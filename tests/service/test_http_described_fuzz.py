@@ -31,7 +31,7 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("examples", [6, pytest.param(150, marks=pytest.mark.soak)])
 def test_generated_requests_get_the_described_responses(tmp_path: Path, examples: int) -> None:
     pytest.importorskip("schemathesis")
     command = Path(sys.executable).with_name("st")

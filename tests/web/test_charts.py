@@ -74,6 +74,14 @@ def test_dates_that_only_describe_rows_stay_bars(page: Page) -> None:
     assert found["labels"] == ["ana · 1990-02-03", "eva · 1991-02-03"]
 
 
+def test_a_truth_value_names_its_lines_and_rows_without_a_date_are_not_drawn(page: Page) -> None:
+    rows = [["2024-01-01", True, 2], ["2024-01-02", True, 3], ["2024-01-01", False, 1], [None, False, 9]]
+    given = {**hint("line", [], ["n"]), "x": "day", "series": "paid"}
+    found = call(page, "chart_choice", "choose", given, ["day", "paid", "n"], rows)
+    assert found["x"] == ["2024-01-01", "2024-01-02"]
+    assert found["series"] == [{"name": "paid: true", "values": [2, 3]}, {"name": "paid: false", "values": [1, None]}]
+
+
 def test_numbers_of_other_sizes_are_not_drawn_along_one_axis(page: Page) -> None:
     rows = [["a", 1000, 900, 3], ["b", 2000, 1500, 4]]
     columns = ["who", "paid", "owed", "orders"]

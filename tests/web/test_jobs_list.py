@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from cauce.gateway.tokens import FILE, create_token
 from tests.service.running import Running
 from tests.web import river
 from tests.web.browsing import watched
@@ -213,3 +215,26 @@ def test_times_and_failures_of_the_last_jobs_are_drawn(
         assert float(shown[1]) == pytest.approx(took_s, abs=0.51)
         bar.click()
         expect(page.locator("h1")).to_have_text(done)
+
+
+def test_the_operator_filters_the_jobs_of_all_clients(browser: Browser, tmp_path: Path) -> None:
+    secrets = {name: create_token(tmp_path / "service" / FILE, name) for name in ("maria", "otto")}
+    with Running(tmp_path, "gateway") as gateway:
+        body, kind = b'{"dataset": "coffee", "queries": ["q1"]}', {"Content-Type": "application/json"}
+        for secret in (*secrets.values(), ""):
+            assert gateway.ask("PUT", "/v1/jobs/same-id", body, kind, token=secret).status == 201
+        with watched(browser, gateway.url) as found:
+            page = found.open("#/jobs")
+            expect(rows(page)).to_have_count(3)
+            expect(page.get_by_role("link", name="same-id", exact=True)).to_have_count(1)
+            found.assert_accessible()
+            found.screenshot("jobs-of-all-clients", whole=False)
+            client = page.get_by_role("combobox", name="Client")
+            maria = client.locator("option", has_text="maria").inner_text()
+            client.select_option(maria)
+            expect(rows(page)).to_have_count(1)
+            expect(rows(page).get_by_role("checkbox")).to_be_disabled()
+            expect(rows(page).get_by_role("link")).to_have_count(0)
+            client.select_option("local")
+            expect(rows(page).get_by_role("checkbox")).to_be_enabled()
+            expect(rows(page).get_by_role("link", name="same-id")).to_be_visible()

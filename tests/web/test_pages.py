@@ -52,16 +52,18 @@ def settled(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("look", ["light", *(pytest.param(each, marks=pytest.mark.slow) for each in ("dark", "phone"))])
+@pytest.mark.parametrize(
+    "look", ["light", "dark phone", *(pytest.param(each, marks=pytest.mark.soak) for each in ("dark", "phone"))]
+)
 @pytest.mark.usefixtures("done", "sql_job", "rejecting_job")
 def test_every_page_is_accessible_and_fits(browser: Browser, service: Running, name: str, look: str) -> None:
-    with watched(browser, service.url, narrow=look == "phone", dark=look == "dark") as found:
+    with watched(browser, service.url, narrow="phone" in look, dark="dark" in look) as found:
         page = found.open(PAGES[name])
         settled(page, name)
         found.assert_accessible()
         found.assert_fits()
-        found.screenshot(f"{name}-{look}")
-        if name == "job" and look != "light":
+        found.screenshot(f"{name}-{look.replace(' ', '-')}")
+        if name == "job" and look in ("dark", "phone"):
             found.picture(f"{name}-{look}")
 
 

@@ -168,7 +168,7 @@ def test_a_failed_job_shows_its_error_and_the_stage_that_failed(
     assert service.state(failed_job) == "failed"
 
 
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["light", "dark"])
 def test_long_names_fit_a_phone(
     browser: Browser, service: Running, river_job: str, failed_job: str, dark: bool
 ) -> None:

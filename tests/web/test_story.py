@@ -100,7 +100,7 @@ def cancel(found: Watched, page: Page, service: Running, folder: Path) -> None:
     assert service.state(JOB) == "cancelled"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_job_from_upload_to_results_in_the_browser(browser: Browser, tmp_path: Path, large: Path) -> None:
     with (
         Running(tmp_path, "serve", "--workers", "2", "--gateways", "1") as service,

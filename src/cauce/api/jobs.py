@@ -23,7 +23,8 @@ class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class TableStatus(msgspec.Struct, frozen=True):
     """`complete` is the number of parts with which the client completed the table, None before that. `rows` and
-    `rejects` count the parts that have been read."""
+    `rejects` count the parts that have been read. `title` is the name of the table in statements, where paths do not
+    allow it."""
 
     parts: int
     bytes: int
@@ -31,6 +32,7 @@ class TableStatus(msgspec.Struct, frozen=True):
     parts_read: int
     rows: int
     rejects: int
+    title: str = ""
 
 
 class AnswerStatus(msgspec.Struct, frozen=True):
@@ -89,10 +91,12 @@ class JobStatus(msgspec.Struct, frozen=True):
 
 
 class JobsBody(msgspec.Struct, frozen=True):
-    """Jobs of an owner, oldest first. `next` is the `cursor` of the next page, null on the last one."""
+    """Jobs, oldest first. `next` is the `cursor` of the next page, null on the last one. `owner` is the caller: the
+    answers of jobs of others, which only the operator can list, are for their owners."""
 
     jobs: list[JobStatus]
     next: str | None = None
+    owner: str = ""
 
 
 class WhyBody(msgspec.Struct, frozen=True):

@@ -14,7 +14,9 @@ _JOB_ID = re.compile(JOB_ID)
 LOCAL = "local"
 """The owner of jobs that are created without a token."""
 MOST_OWNER = 32
-_OWNER = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MOST_OWNER - 1}}}")
+OWNER = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MOST_OWNER - 1}}}"
+"""Regular expression of a valid name of an owner."""
+_OWNER = re.compile(OWNER)
 
 
 def job_id_problem(job: str) -> str | None:

@@ -115,9 +115,9 @@ class AsyncService:
         """Closes its connections. Jobs at the service continue."""
         await asyncio.to_thread(self._service.close)
 
-    async def jobs(self) -> list[JobStatus]:
-        """Lists all jobs of this client, oldest first."""
-        return await asyncio.to_thread(self._service.jobs)
+    async def jobs(self, *, all_owners: bool = False) -> list[JobStatus]:
+        """Lists all jobs of this client, oldest first. With `all_owners`, the operator gets those of all clients."""
+        return await asyncio.to_thread(self._service.jobs, all_owners=all_owners)
 
     def job(self, job: str) -> AsyncJob:
         """Returns the job of this id. Sends no request."""

@@ -7,12 +7,12 @@ from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import msgspec
 
 from cauce.api.http import JSON
-from cauce.api.jobs import JobStatus
+from cauce.api.jobs import JobsBody, JobStatus
 from cauce.api.names import check_job
 from cauce.client.job import Job, done
 from cauce.client.settings import (
@@ -82,14 +82,21 @@ class Service:
         """Closes its connections. Jobs at the service continue."""
         self._transport.close()
 
-    def jobs(self) -> list[JobStatus]:
-        """Lists all jobs of this client, oldest first."""
-        page = load_statuses(self._transport.request("GET", "/v1/jobs").body)
+    def jobs(self, *, all_owners: bool = False) -> list[JobStatus]:
+        """Lists all jobs of this client, oldest first. With `all_owners`, the operator (a client on the machine of the
+        service, without a token) gets those of all clients; for other clients it changes nothing."""
+        wanted = {"all_owners": "true"} if all_owners else {}
+        page = self._jobs_page(wanted)
         found = page.jobs
         while page.next is not None:
-            page = load_statuses(self._transport.request("GET", f"/v1/jobs?cursor={quote(page.next)}").body)
+            page = self._jobs_page({**wanted, "cursor": page.next})
             found += page.jobs
         return found
+
+    def _jobs_page(self, query: Mapping[str, str]) -> JobsBody:
+        return load_statuses(
+            self._transport.request("GET", "/v1/jobs" + (f"?{urlencode(query)}" if query else "")).body
+        )
 
     def job(self, job: str) -> Job:
         """Returns the job of this id. Sends no request: a job that does not exist is reported by its first method."""

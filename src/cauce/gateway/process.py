@@ -145,7 +145,7 @@ def run_gateway(
     # Every thread keeps hundreds of files open, and every connection needs a descriptor.
     raise_file_limit()
     raise_oom_score(GATEWAY)
-    keep_memory(settings.room_bytes)
+    keep_memory(settings.room_bytes // 2)
     start_polars_threads()
     log = start_logs("gateway")
     # Startup, stop and errors are logged by us, as structured lines.

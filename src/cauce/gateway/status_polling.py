@@ -44,9 +44,13 @@ class StatusPolling:
         status = await self._look(("job", owner, job), read, f"{owner}.{job}")
         return await self.workforce.noted(owner, status)
 
-    async def jobs(self, owner: str) -> list[JobStatus]:
-        """The status of all jobs of an owner, at most LOOK_S old."""
-        jobs = await self._look(("jobs", owner), lambda on: on.jobs.list(owner), "list")
+    async def jobs(self, owner: str, *, all_owners: bool) -> list[JobStatus]:
+        """The status of all jobs of an owner, or of all owners for the operator, at most LOOK_S old."""
+
+        def read(on: Service) -> list[JobStatus]:
+            return on.jobs.list(owner, all_owners=all_owners)
+
+        jobs = await self._look(("jobs", owner, str(all_owners)), read, "list")
         return await self.workforce.all_noted(owner, jobs)
 
     async def graph(self, owner: str, job: str) -> GraphBody:

@@ -63,7 +63,7 @@ class Workforce:
         if found is not None or status.state != "running" or self._at_work():
             return found
         with suppress(CauceError):
-            silent_s = await self._silence(owner, status.job)
+            silent_s = await self._silence(status.owner, status.job)
             if silent_s >= max(SILENT_S, SILENT_SHARE * (time.time() - status.created)):
                 return no_report(silent_s, self._folder if owner == LOCAL else "DIR", self._fabric)
         return None

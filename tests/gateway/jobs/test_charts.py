@@ -8,7 +8,7 @@ from cauce.datasets import BUILT_IN
 from cauce.datasets.registry import Registry
 from cauce.gateway.jobs.catalogue import catalogue
 from cauce.gateway.jobs.charts import Chart, chart_of
-from cauce.plan import DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, TIMESTAMP, decimal
+from cauce.plan import BOOLEAN, DATE, FLOAT, INTEGER, TEXT, TEXT_LIST, TIMESTAMP, decimal
 from cauce.plan.outputs import Output
 
 
@@ -24,6 +24,7 @@ from cauce.plan.outputs import Output
         ({"day": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "day")),
         ({"since": TIMESTAMP, "sales": INTEGER}, Chart("line", [], ["sales"], "since")),
         ({"since": DATE, "shop": TEXT, "sales": INTEGER}, Chart("line", ["shop"], ["sales"], "since", None, "shop")),
+        ({"day": DATE, "paid": BOOLEAN, "sales": INTEGER}, Chart("line", [], ["sales"], "day", None, "paid")),
         ({"year": INTEGER, "sales": INTEGER}, Chart("line", [], ["sales"], "year")),
         ({"month": TEXT, "opened": DATE, "sales": INTEGER}, Chart("line", [], ["sales"], "month")),
         (

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cauce.api.jobs import JobRequest
+from cauce.api.names import LOCAL
 from cauce.datasets.registry import Registry
 from cauce.errors import FabricFull, FabricLost
 from cauce.fabric.contract import Fabric
@@ -400,6 +401,25 @@ def test_jobs_and_tombstones_are_listed_by_pages(world: World, sent: Sent) -> No
             break
     assert found == [["job-0", "job-1", "job-2"], ["job-3", "job-4", "job-5"], ["job-6"]]
     assert [status.job for status in jobs.list(OWNER)] == [f"job-{number}" for number in range(7)]
+
+
+def test_the_operator_lists_the_jobs_of_all_owners_by_pages(world: World, sent: Sent) -> None:
+    """Jobs of two owners with the same id, created at the same instant, are two places of the list."""
+    jobs = world.gateway()
+    for owner in ("eva", LOCAL, "ana"):
+        jobs.create(owner, "same", sent.request)
+    jobs.cancel("eva", "same")
+    found, cursor = [], None
+    while True:
+        page = jobs.list_page(LOCAL, cursor, 1, all_owners=True)
+        found += [(status.owner, status.job, status.state) for status in page.jobs]
+        assert page.owner == LOCAL
+        cursor = page.next
+        if cursor is None:
+            break
+    assert found == [("ana", "same", "created"), ("eva", "same", "cancelled"), (LOCAL, "same", "created")]
+    assert [status.owner for status in jobs.list(LOCAL, all_owners=True)] == ["ana", "eva", LOCAL]
+    assert [status.owner for status in jobs.list("eva", all_owners=True)] == ["eva"]
 
 
 class Full:

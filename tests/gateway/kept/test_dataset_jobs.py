@@ -20,6 +20,7 @@ from cauce.gateway.errors import (
 from cauce.gateway.service import Service
 from cauce.job.kept_messages import KeepRequest
 from cauce.job.topology import SOURCES
+from cauce.schema import ColumnSchema, DatasetSchema, TableSchema
 from tests.e2e.comparing import assert_same
 from tests.gateway.kept.shop import REQUEST, SPENT, Shop, body_of, finish, keep, start
 from tests.gateway.serving import OWNER, Sent, World, answers, run_to_end
@@ -36,6 +37,20 @@ def test_sql_is_answered_over_kept_data_without_an_upload(world: World) -> None:
     done = service.jobs.status(OWNER, "a")
     assert (done.tables["orders"].parts_read, done.tables["orders"].rows) == (3, 30)
     assert service.jobs.graph(OWNER, "a").stages
+
+
+def test_a_table_is_shown_by_the_name_that_statements_have_for_it(world: World) -> None:
+    service = world.service()
+    schema = DatasetSchema((TableSchema("my people", "people.csv", (ColumnSchema("name", "text"),)),))
+    service.kept.create(OWNER, "shop", KeepRequest(schema))
+    service.kept.put_part(OWNER, "shop", "my people", 0, body_of(("name",), [("ana",)], "people.csv"))
+    service.kept.complete(OWNER, "shop", "my people", 1)
+    status = start(service, "a", 'SELECT count(*) AS n FROM "my people"')
+    assert [table.title for table in status.tables.values()] == ["my people"]
+    finish(service, world.worker(), "a")
+    graph = service.jobs.graph(OWNER, "a")
+    assert (graph.stages[0].name, graph.stages[0].table) == ("scan my people", "my people")
+    assert graph.edges[0].from_table == "my people"
 
 
 def test_jobs_keep_the_version_they_were_started_with(world: World) -> None:

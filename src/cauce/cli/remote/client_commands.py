@@ -108,11 +108,21 @@ def drop(
     drop_command(name, connection, force=force)
 
 
-def jobs(connection: ConnectionOptions, json: JsonOption = False) -> None:
+def jobs(
+    connection: ConnectionOptions,
+    all_owners: Annotated[
+        bool,
+        typer.Option(
+            "--all-owners",
+            help="also jobs of other clients; on the service's machine, without a token",
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """List your jobs."""
     from cauce.cli.remote.job_commands import jobs_command, service
 
-    jobs_command(service(connection), json)
+    jobs_command(service(connection), json, all_owners=all_owners)
 
 
 def status(

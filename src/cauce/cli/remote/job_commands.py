@@ -51,8 +51,8 @@ def with_long_timeouts(settings: ConnectionSettings) -> ConnectionSettings:
     return replace(settings, patience_s=PATIENCE_S, answer_s=ANSWER_S, on_connection=warn)
 
 
-def jobs_command(service: Service, json: bool) -> None:
-    found = service.jobs()
+def jobs_command(service: Service, json: bool, *, all_owners: bool = False) -> None:
+    found = service.jobs(all_owners=all_owners)
     if json:
         print_json(found)
         return
@@ -60,12 +60,14 @@ def jobs_command(service: Service, json: bool) -> None:
         console().print("no jobs")
         return
     # Ids are copied and pasted: a long line is better than a truncated one.
-    console().print(_jobs_table(found, console().width), soft_wrap=True, crop=False)
+    console().print(_jobs_table(found, console().width, all_owners=all_owners), soft_wrap=True, crop=False)
 
 
-def _jobs_table(found: Sequence[JobStatus], width: int) -> Table:
+def _jobs_table(found: Sequence[JobStatus], width: int, *, all_owners: bool) -> Table:
     """One row per job. Drops columns that do not fit the width, the least important ones first."""
     columns = {name: [cell(each) for each in found] for name, cell in JOB_COLUMNS.items()}
+    if not all_owners:
+        del columns["client"]
     for name in JOBS_DROPPED:
         if _table_width(columns) > width:
             del columns[name]
@@ -109,8 +111,8 @@ def show_status(status: JobStatus, json: bool) -> None:
         of = "" if table.complete is None else f" of {table.complete}"
         rejects = f", {table.rejects:,} rejects" if table.rejects else ""
         console().print(
-            f"  table {name}: {table.parts}{of} parts received ({size(table.bytes)}), {table.parts_read} read, "
-            f"{table.rows:,} rows{rejects}",
+            f"  table {table.title or name}: {table.parts}{of} parts received ({size(table.bytes)}), "
+            f"{table.parts_read} read, {table.rows:,} rows{rejects}",
             soft_wrap=True,
         )
     for query, answer in status.answers.items():
@@ -276,6 +278,7 @@ def _line(status: JobStatus) -> str:
 
 JOB_COLUMNS: dict[str, Callable[[JobStatus], Text]] = {
     "job": lambda job: Text(job.job),
+    "client": lambda job: Text(job.owner),
     "dataset": lambda job: Text(_source(job)),
     "state": _state,
     "created": lambda job: Text(_when(job.created)),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from cauce.api.jobs import ENDED, JobStatus
+from cauce.api.jobs import ENDED, JobsBody, JobStatus
 from cauce.errors import CauceError
 from cauce.gateway.errors import JobOver, NoSuchJob
 from cauce.gateway.status_polling import LOOK_S, StatusPolling
@@ -97,23 +97,36 @@ async def _graph(watching: StatusPolling, owner: str, job: str) -> bytes:
         return WAITING
 
 
-async def all_events(watching: StatusPolling, owner: str, first: list[JobStatus]) -> AsyncIterator[bytes]:
-    """Events for all jobs of an owner: first the list, then each changed status and each removed job."""
+async def all_events(
+    watching: StatusPolling, owner: str, first: list[JobStatus], *, all_owners: bool
+) -> AsyncIterator[bytes]:
+    """Events for all jobs of an owner, or of all owners for the operator: first the list, then each changed status and
+    each removed job."""
     now = asyncio.get_running_loop().time
     changes = ChangeFilter(now())
     for status in first:
-        changes.event_of(status.job, msgspec.json.encode(status), now())
-    yield event("all", msgspec.json.encode({"jobs": first}))
+        changes.event_of(_name(status), msgspec.json.encode(status), now())
+    yield event("all", msgspec.json.encode(JobsBody(first, owner=owner)))
     while not watching.stopped:
         await watching.pause(LIST_S)
         try:
-            jobs = await watching.jobs(owner)
+            jobs = await watching.jobs(owner, all_owners=all_owners)
         except CauceError:
             yield WAITING
             await watching.pause(1.0)
             continue
-        removed = [event("gone", msgspec.json.encode({"job": job})) for job in changes.retain({s.job for s in jobs})]
-        changed = [changes.event_of(status.job, msgspec.json.encode(status), now()) for status in jobs]
+        removed = [_gone(name) for name in changes.retain({_name(status) for status in jobs})]
+        changed = [changes.event_of(_name(status), msgspec.json.encode(status), now()) for status in jobs]
         events = b"".join([*removed, *(each for each in changed if each)])
         if events or changes.keep_alive_due(now()):
             yield events or STILL_HERE
+
+
+def _name(status: JobStatus) -> str:
+    """Unique among the jobs of all owners. An owner contains no dot."""
+    return f"{status.owner}.{status.job}"
+
+
+def _gone(name: str) -> bytes:
+    owner, _, job = name.partition(".")
+    return event("gone", msgspec.json.encode({"job": job, "owner": owner}))

@@ -54,6 +54,14 @@ def parameter(name: str, schema: Json, description: str, place: str = "query") -
     return {"name": name, "in": place, **required, "schema": schema, "description": description}
 
 
+ALL_OWNERS = parameter(
+    "all_owners",
+    {"type": "boolean", "default": False},
+    "Also the jobs of other owners, for the operator: a caller on the machine of the service without a token. Changes "
+    "nothing for callers with a token",
+)
+
+
 def whole_number(least: int, most: int | None = None, default: int | None = None) -> Json:
     limits = {"minimum": least, "maximum": most, "default": default}
     return {"type": "integer", **{name: value for name, value in limits.items() if value is not None}}

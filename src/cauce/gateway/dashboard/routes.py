@@ -10,7 +10,7 @@ from cauce.api.sql import SqlRequest
 from cauce.gateway.asgi.application import event_stream, flag, json_response, number
 from cauce.gateway.asgi.event_streams import all_events, job_events
 from cauce.gateway.asgi.negotiate import choose
-from cauce.gateway.asgi.operations import STREAM, Operation, parameter
+from cauce.gateway.asgi.operations import ALL_OWNERS, STREAM, Operation, parameter
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
 from cauce.gateway.jobs.progress.reject_reasons import ReasonsBody
 from cauce.gateway.jobs.progress.stage_detail import StageDetailBody
@@ -40,7 +40,9 @@ class DashboardRoutes:
                 "Status of the caller's jobs, sent on every change",
                 self._all_events,
                 STREAM,
-                "An event named `all` with a JobsBody, then events named `status`, and `gone` with the id of a job",
+                "An event named `all` with a JobsBody, then events named `status`, and `gone` with the id and "
+                "the owner of a job",
+                parameters=(ALL_OWNERS,),
                 problems=(406,),
             ),
             Operation(
@@ -125,6 +127,7 @@ class DashboardRoutes:
 
     async def _all_events(self, request: Request, owner: str) -> Response:
         choose(request.headers.get("accept"), (EVENT_STREAM,))
-        listed = await self._pool.run(lambda on: on.jobs.list(owner), "list")
+        all_owners = flag(request, "all_owners")
+        listed = await self._pool.run(lambda on: on.jobs.list(owner, all_owners=all_owners), "list")
         first = await self._watching.workforce.all_noted(owner, listed)
-        return event_stream(all_events(self._watching, owner, first))
+        return event_stream(all_events(self._watching, owner, first, all_owners=all_owners))

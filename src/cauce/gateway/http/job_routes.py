@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cauce.api.jobs import JobRequest, JobsBody, JobStatus, WhyBody
-from cauce.gateway.asgi.application import json_response, number, read_json
-from cauce.gateway.asgi.operations import Operation, parameter, whole_number
-from cauce.gateway.jobs.job_service import MOST_LISTED
+from cauce.gateway.asgi.application import flag, json_response, number, read_json
+from cauce.gateway.asgi.operations import ALL_OWNERS, Operation, parameter, whole_number
 from cauce.gateway.jobs.progress.bottleneck import with_notice
+from cauce.gateway.jobs.progress.job_list import MOST_LISTED
 from cauce.gateway.jobs.result_cursor import LIST_CURSOR
 from cauce.gateway.pool import Pool
 from cauce.gateway.service import Service
@@ -22,9 +23,10 @@ Outcome = TypeVar("Outcome")
 
 _LIST_PAGE = (
     parameter(
-        "cursor", {"type": "string", "maxLength": 100, "pattern": f"^{LIST_CURSOR}$"}, "`next` of the previous page"
+        "cursor", {"type": "string", "maxLength": 140, "pattern": f"^{LIST_CURSOR}$"}, "`next` of the previous page"
     ),
     parameter("limit", whole_number(1, MOST_LISTED, MOST_LISTED), "Maximum number of jobs"),
+    ALL_OWNERS,
 )
 
 
@@ -87,8 +89,10 @@ class JobRoutes:
     async def _list(self, request: Request, owner: str) -> Response:
         cursor = request.query_params.get("cursor")
         limit = number(request.query_params.get("limit", str(MOST_LISTED)), "limit", MOST_LISTED, least=1)
-        page = await self._pool.run(lambda on: on.jobs.list_page(owner, cursor, limit), "list")
-        return json_response(JobsBody(await self._watching.workforce.all_noted(owner, page.jobs), page.next))
+        all_owners = flag(request, "all_owners")
+        page = await self._pool.run(lambda on: on.jobs.list_page(owner, cursor, limit, all_owners=all_owners), "list")
+        jobs = await self._watching.workforce.all_noted(owner, page.jobs)
+        return json_response(msgspec.structs.replace(page, jobs=jobs))
 
     async def _status(self, request: Request, owner: str) -> Response:
         job = request.path_params["job"]

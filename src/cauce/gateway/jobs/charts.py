@@ -35,6 +35,7 @@ def chart_of(columns: Mapping[str, Output]) -> Chart | None:
     longitude = _first(columns, _LONGITUDE)
     numbers = [name for name, output in columns.items() if _is_number(output) and not _names_something(name)]
     texts = [name for name, output in columns.items() if output.dtype == pl.String]
+    flags = [name for name, output in columns.items() if output.dtype == pl.Boolean]
     if latitude is not None and longitude is not None:
         return Chart("scatter", texts, [], longitude, latitude)
     if not numbers:
@@ -43,7 +44,8 @@ def chart_of(columns: Mapping[str, Output]) -> Chart | None:
     period = _period({name: columns[name] for name in columns if name not in numbers}, not labels)
     if period is not None:
         others = [name for name in texts if name != period]
-        return Chart("line", others, numbers, period, None, others[0] if others else None)
+        series = next(iter([*others, *flags]), None)
+        return Chart("line", others, numbers, period, None, series)
     return Chart("bars", labels, numbers) if labels else None
 
 

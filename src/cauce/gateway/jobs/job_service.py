@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 import msgspec
 
@@ -28,11 +27,11 @@ from cauce.gateway.jobs.job_end import JobEnds
 from cauce.gateway.jobs.planning import Asked, asked, check_same, plan_named
 from cauce.gateway.jobs.progress.bottleneck import bottleneck_of, lacks_worker
 from cauce.gateway.jobs.progress.job_details import JobDetails
+from cauce.gateway.jobs.progress.job_list import JobList, audience_of
 from cauce.gateway.jobs.progress.plan_graph import GraphBody, graph_of, graph_without_plan
 from cauce.gateway.jobs.read_model import EndFound, JobListener, JobView, Views
-from cauce.gateway.jobs.result_cursor import list_cursor, read_list_cursor
 from cauce.gateway.jobs.results import Results
-from cauce.gateway.jobs.statuses import Figures, Statuses, figures_of, read_manifest, sentence
+from cauce.gateway.jobs.statuses import Figures, Statuses, figures_of, sentence
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
 from cauce.gateway.jobs.uploads import Uploads
 from cauce.gateway.limits import ServiceLimits
@@ -43,25 +42,13 @@ from cauce.runner.local_client import enqueue_tasks
 
 JobStatuses = list[JobStatus]
 FabricNames = list[str]
-ListedJobs = list["_Listed"]
 DatasetInfos = list[DatasetInfo]
 
-MOST_LISTED = 1_000
-"""The most jobs in a page of a list, and in an event stream of all jobs."""
 _PLANS_KEPT = 2_000
 _STATISTICS_S = 5.0
 """Between two reads of the statistics of all open jobs, for the metrics."""
 _ALL_JOBS_SHARE = 10
 """The limit of all jobs, ended ones included, as a multiple of the limit of open jobs."""
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """An entry of a job list. `known` is the job's tombstone, its manifest, or the error that prevents reading it."""
-
-    created: float
-    job: str
-    known: Tombstone | bytes | FabricError
 
 
 class Jobs:
@@ -92,6 +79,7 @@ class Jobs:
         self._ends = JobEnds(context)
         self._results = Results(context)
         self.details = JobDetails(context, self._results)
+        self._listing = JobList(context)
         self._planned: dict[bytes, Manifest] = {}
         self.uploads = Uploads(context)
 
@@ -109,7 +97,7 @@ class Jobs:
             view = self._views.view(name, data)
             if view is not None:
                 check_same(job, asked(view.manifest), wanted)
-            return self._current(name, owner, job, data, consistent=True)
+            return self._listing.current(owner, job, data, consistent=True)
         tombstone = self._tombstones.find_consistent(owner, job, self._clock())
         return None if tombstone is None else self._ended_before(job, wanted, tombstone)
 
@@ -224,64 +212,16 @@ class Jobs:
     def status(self, owner: str, job: str, *, consistent: bool = True) -> JobStatus:
         """The status of a job. A linearizable read: it is never older than what any gateway has shown before. Without
         `consistent`, for polls, it may lag behind other gateways."""
-        name = job_name(owner, job)
-        data = self._views.manifest(name, consistent=consistent)
-        if data is None:
-            return self._statuses.of_tombstone(self._views.tombstone(owner, job))
-        return self._current(name, owner, job, data, consistent=consistent)
+        return self._listing.status(owner, job, consistent=consistent)
 
-    def list(self, owner: str) -> JobStatuses:
-        """The newest jobs of an owner, oldest first, including jobs cancelled or expired during the last day."""
-        return [self._shown(owner, each) for each in self._listed(owner)[-MOST_LISTED:]]
+    def list(self, owner: str, *, all_owners: bool = False) -> JobStatuses:
+        """The newest jobs of an owner, oldest first, including jobs cancelled or expired during the last day. With
+        `all_owners`, the operator gets those of all owners."""
+        return self._listing.newest(audience_of(owner, all_owners=all_owners))
 
-    def list_page(self, owner: str, cursor: str | None, limit: int) -> JobsBody:
-        """All jobs of an owner, oldest first, a page at a time."""
-        after = None if cursor is None else read_list_cursor(cursor)
-        found = [each for each in self._listed(owner) if after is None or (each.created, each.job) > after]
-        page = found[:limit]
-        rest = list_cursor(page[-1].created, page[-1].job) if len(found) > limit else None
-        return JobsBody([self._shown(owner, each) for each in page], rest)
-
-    def _listed(self, owner: str) -> ListedJobs:
-        tombstones = self._tombstones.all(self._clock())
-        found = [_Listed(each.created, job, each) for (whose, job), each in tombstones.items() if whose == owner]
-        for name in self._fabric.jobs():
-            whose, job = owner_and_job(name) or ("", "")
-            if whose == owner and (owner, job) not in tombstones:
-                found += self._listed_job(name, job)
-        return sorted(found, key=lambda each: (each.created, each.job))
-
-    def _listed_job(self, name: str, job: str) -> ListedJobs:
-        try:
-            data = self._fabric.manifest(name)
-        except (FabricFull, FabricLost):
-            raise
-        except FabricError as problem:
-            return [_Listed(0.0, job, problem)]
-        return [] if data is None else [_Listed(read_manifest(name, data).created, job, data)]
-
-    def _shown(self, owner: str, listed: _Listed) -> JobStatus:
-        """An unreadable job is shown as damaged and does not hide the others."""
-        if isinstance(listed.known, Tombstone):
-            return self._statuses.of_tombstone(listed.known)
-        if isinstance(listed.known, FabricError):
-            return self._statuses.of_damaged(owner, listed.job, listed.known)
-        try:
-            return self._current(job_name(owner, listed.job), owner, listed.job, listed.known, consistent=False)
-        except (FabricFull, FabricLost):
-            raise
-        except FabricError as problem:
-            return self._statuses.of_damaged(owner, listed.job, problem)
-
-    def _current(self, name: str, owner: str, job: str, data: bytes, *, consistent: bool) -> JobStatus:
-        view = self._views.view(name, data)
-        if view is None:
-            return self._statuses.of_unreadable(owner, job, data)
-        try:
-            self._views.refresh(view, consistent=consistent)
-        except CorruptRecord as problem:
-            return self._statuses.of_damaged(owner, job, problem)
-        return self._statuses.of_view(view)
+    def list_page(self, owner: str, cursor: str | None, limit: int, *, all_owners: bool = False) -> JobsBody:
+        """All jobs of an owner, oldest first, a page at a time. With `all_owners`, as `list`."""
+        return self._listing.page(audience_of(owner, all_owners=all_owners), cursor, limit)
 
     def result(self, owner: str, job: str, query: str, cursor: str | None, limit: int) -> ResultPage:
         return self._results.result(owner, job, query, cursor, limit)
@@ -380,7 +320,7 @@ class Jobs:
         data = self._views.manifest(name, consistent=True)
         if data is None:
             return self._statuses.of_tombstone(self._views.tombstone(owner, job))
-        before = self._current(name, owner, job, data, consistent=True).state
+        before = self._listing.current(owner, job, data, consistent=True).state
         return self._ends.cancel(name, data, before)
 
     def record_end(self, name: str) -> None:

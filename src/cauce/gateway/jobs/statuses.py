@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cauce.api.jobs import ENDED, JobStatus, State
+from cauce.api.jobs import ENDED, JobStatus, State, TableStatus
 from cauce.errors import CauceError, CorruptRecord, DatasetMissing, FabricError, OtherVersion
 from cauce.fabric.names import owner_and_job
 from cauce.gateway.jobs.read_model import JobView, manifest_problem
@@ -17,6 +17,7 @@ from cauce.gateway.jobs.tombstones import DAY_S, Tombstone
 from cauce.gateway.limits import ServiceLimits
 from cauce.gateway.public_text import without_folders
 from cauce.job.manifest import Manifest, load_manifest
+from cauce.schema.engine import log_name
 
 
 class Statuses:
@@ -51,7 +52,7 @@ class Statuses:
             outcome.code if outcome else "",
             manifest.created,
             outcome.at if outcome else None,
-            view.table_statuses(),
+            _titled(view.table_statuses(), manifest),
             {query: answer.status for query, answer in view.answers.items()},
             expires,
             manifest.parameters,
@@ -108,6 +109,15 @@ def _damage(problem: FabricError) -> str:
     """Omits the paths of the service's files: only the operator may see them."""
     what = "one of its records" if isinstance(problem, CorruptRecord) else "one of its files"
     return f"{what} cannot be read; remove the job and run it again, or ask the operator to restore its files"
+
+
+def _titled(tables: dict[str, TableStatus], manifest: Manifest) -> dict[str, TableStatus]:
+    """Adds the names that the statements of a SQL job have for its tables, where they differ."""
+    for schema in manifest.sql.schema.tables if manifest.sql is not None else ():
+        name = log_name(schema.name)
+        if name != schema.name and name in tables:
+            tables[name] = msgspec.structs.replace(tables[name], title=schema.name)
+    return tables
 
 
 def read_manifest(name: str, data: bytes) -> Manifest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cauce.gateway.errors import JobOver
 from cauce.gateway.jobs.job_context import JobContext
+from cauce.gateway.jobs.output_logs import RecordFetcher
 from cauce.gateway.jobs.progress.reject_reasons import ReasonsBody, reasons_of
 from cauce.gateway.jobs.progress.stage_detail import StageDetailBody, stage_detail
 from cauce.gateway.jobs.results import Results, rejects_in_order
@@ -30,5 +31,6 @@ class JobDetails:
         with self._results.reading(owner, job) as view:
             self._views.refresh(view, consistent=True)
             places = list(rejects_in_order(view))
-            frames = (log.frame(self._fabric, view.name, place) for log, place in places)
+            fetcher = RecordFetcher(self._fabric, view.name)
+            frames = (log.frame(fetcher, place) for log, place in places)
             return reasons_of(frames, sum(place.rows for _, place in places), complete=view.all_read)

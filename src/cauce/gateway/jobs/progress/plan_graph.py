@@ -11,7 +11,7 @@ import msgspec
 
 from cauce.api.jobs import ENDED
 from cauce.gateway.jobs.progress.history import Gain, History, HistoryBody
-from cauce.gateway.jobs.progress.timeline import TimelineEvent, timeline_events
+from cauce.gateway.jobs.progress.timeline import TimelineEvent, stage_title, timeline_events
 from cauce.gateway.jobs.read_model import JobView
 from cauce.job.topology import Topology
 from cauce.plan.explain import queries_of
@@ -153,9 +153,9 @@ def _stage(view: JobView, history: History, numbers: _Numbers, number: int) -> S
     waiting = min(numbers.share(recent.waiting_s, len(tasks)), round(1.0 - busy, 4))
     return StageBody(
         number,
-        stage.name,
+        stage_title(stage),
         "scan" if stage.table is not None else "answer" if stage.result is not None else "fold",
-        stage.table.name if stage.table is not None else None,
+        stage.table.shown if stage.table is not None else None,
         queries_of(plan, stage),
         len(tasks),
         _finished(view, history, tasks),
@@ -191,7 +191,7 @@ def _raw_edges(view: JobView, history: History, numbers: _Numbers) -> Iterator[E
         yield EdgeBody(
             f"t{number}",
             None,
-            stage.table.name,
+            stage.table.shown,
             number,
             "raw",
             [],

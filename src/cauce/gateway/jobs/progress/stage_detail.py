@@ -12,6 +12,7 @@ import msgspec
 from cauce.api.jobs import ENDED
 from cauce.gateway.errors import BadRequest
 from cauce.gateway.jobs.progress.history import Gain
+from cauce.gateway.jobs.progress.timeline import stage_title
 from cauce.gateway.jobs.read_model import JobView
 from cauce.job.topology import TaskSpec
 from cauce.plan.explain import steps_of
@@ -65,7 +66,7 @@ def stage_detail(view: JobView, job: str, number: int) -> StageDetailBody:
     middle = median([task.busy_s for task in tasks]) if tasks else 0.0
     unit = "lane" if stage.table is not None else "partition"
     slow = _slow(tasks, middle)
-    return StageDetailBody(job, number, stage.name, unit, steps_of(stage), tasks, slow, round(middle, 4))
+    return StageDetailBody(job, number, stage_title(stage), unit, steps_of(stage), tasks, slow, round(middle, 4))
 
 
 def _task(view: JobView, task: TaskSpec, total: Gain) -> TaskBody:

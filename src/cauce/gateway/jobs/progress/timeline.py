@@ -8,12 +8,18 @@ import msgspec
 
 from cauce.gateway.jobs.read_model import JobView
 from cauce.gateway.public_text import without_folders
+from cauce.plan.physical import Stage
 
 
 class TimelineEvent(msgspec.Struct, frozen=True):
     at: float
     what: str
     about: str
+
+
+def stage_title(stage: Stage) -> str:
+    """The name of a stage for people: a table is called as in statements."""
+    return stage.name if stage.table is None else stage.name.replace(stage.table.name, stage.table.shown, 1)
 
 
 def timeline_events(view: JobView) -> list[TimelineEvent]:
@@ -33,6 +39,6 @@ def _all(view: JobView) -> Iterator[TimelineEvent]:
         tasks = [task.number for task in view.topology.tasks if task.stage is stage]
         progress = [view.history.progress[task] for task in tasks if task in view.history.progress]
         if progress and len(progress) == len(tasks) and all(each.finished for each in progress):
-            yield TimelineEvent(max(each.at for each in progress), "finished", stage.name)
+            yield TimelineEvent(max(each.at for each in progress), "finished", stage_title(stage))
     if view.outcome is not None:
         yield TimelineEvent(view.outcome.at, view.state, without_folders(view.outcome.cause))

@@ -25,7 +25,10 @@ export function limitOf(hint) {
 
 /** The hint, corrected by the values: a column of texts that are all dates makes a line. @param {Hint} hint @param {string[]} columns @param {unknown[][]} rows @returns {Hint} */
 export function recognised(hint, columns, rows) {
-  const dates = (/** @type {string} */ name) => rows.every((row) => isTime(row[columns.indexOf(name)]));
+  const dates = (/** @type {string} */ name) => {
+    const known = rows.map((row) => row[columns.indexOf(name)]).filter(isKnown);
+    return known.length > 0 && known.every((value) => isTime(value));
+  };
   const names = hint.series === null ? 0 : new Set(rows.map((row) => text(row[columns.indexOf(hint.series ?? "")]))).size;
   // Lines of one point each would show nothing.
   if (hint.kind === "line" && (hint.x === null || !dates(hint.x) || names === rows.length)) {
@@ -78,12 +81,13 @@ function bars(hint, at, rows, values) {
   };
 }
 
-/** @param {Hint} hint @param {(name: string) => number} at @param {unknown[][]} rows @param {string[]} values @returns {Lines} */
-function lines(hint, at, rows, values) {
+/** Rows without a time are not drawn. @param {Hint} hint @param {(name: string) => number} at @param {unknown[][]} every @param {string[]} values @returns {Lines} */
+function lines(hint, at, every, values) {
   const column = at(hint.x ?? "");
+  const rows = every.filter((row) => isKnown(row[column]));
   const days = rows.every((row) => MIDNIGHT.test(String(row[column])));
   const moment = (/** @type {unknown[]} */ row) => String(row[column]).replace(days ? MIDNIGHT : "", "").replace("T", " ");
-  const found = hint.series === null ? byValue(rows, values, moment, at) : bySeries(rows, values[0], moment, at(hint.series), at);
+  const found = hint.series === null ? byValue(rows, values, moment, at) : bySeries(rows, values[0], moment, hint.series, at);
   const x = [...new Set(rows.map(moment))].sort();
   const times = x.map(instantOf);
   const largest = hint.series === null ? [...found] : [...found].sort((a, b) => sum(b[1]) - sum(a[1]));
@@ -98,14 +102,15 @@ function byValue(rows, values, moment, at) {
   return new Map(values.map((name) => [name, new Map(rows.filter((row) => numberOf(row[at(name)]) !== null).map((row) => [moment(row), Number(row[at(name)])]))]));
 }
 
-/** @param {unknown[][]} rows @param {string} value @param {(row: unknown[]) => string} moment @param {number} series @param {(name: string) => number} at @returns {Found} */
-function bySeries(rows, value, moment, series, at) {
+/** @param {unknown[][]} rows @param {string} drawn @param {(row: unknown[]) => string} moment @param {string} series @param {(name: string) => number} at @returns {Found} */
+function bySeries(rows, drawn, moment, series, at) {
   /** @type {Found} */
   const found = new Map();
   for (const row of rows) {
-    const number = numberOf(row[at(value)]);
+    const number = numberOf(row[at(drawn)]);
     if (number === null) continue;
-    const name = text(row[series]);
+    const value = row[at(series)];
+    const name = typeof value === "boolean" ? `${series}: ${value}` : text(value);
     if (!found.has(name)) found.set(name, new Map());
     found.get(name)?.set(moment(row), number);
   }
@@ -122,7 +127,12 @@ function scatter(hint, at, rows) {
 
 /** @param {unknown} value */
 function isTime(value) {
-  return value !== null && value !== undefined && (isDate(String(value)) || isPeriod(String(value)));
+  return isDate(String(value)) || isPeriod(String(value));
+}
+
+/** @param {unknown} value */
+function isKnown(value) {
+  return value !== null && value !== undefined;
 }
 
 /** @param {unknown} value */

@@ -30,7 +30,7 @@ export class FilterBar {
     this.fill(this.dataset, "All datasets", choicesOf(all, datasetOf), filter.dataset);
     const owners = choicesOf(all, (status) => status.owner);
     this.fill(this.owner, "All clients", owners, filter.owner);
-    // One sees only one's own jobs, unless the service shows others.
+    // One sees only one's own jobs, but for the operator.
     set(this.owner, "hidden", owners.length < 2 && !filter.owner);
     for (const [input, value] of /** @type {[HTMLInputElement, string][]} */ ([[this.text, filter.text], [this.from, filter.from], [this.to, filter.to]])) {
       if (input.value !== value && document.activeElement !== input) input.value = value;

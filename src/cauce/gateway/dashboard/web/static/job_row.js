@@ -3,28 +3,28 @@
 import { now } from "./api.js";
 import { breakable, h, say, set } from "./dom.js";
 import { ago, bytes, count, duration, moment, percent, plural } from "./format.js";
-import { canEnd } from "./job_end.js";
 import { BROKEN, ENDED, isSql, progressOf } from "./progress.js";
 
 /** @typedef {import("./progress.js").Status} Status */
 
-/** @param {Status} status @param {() => void} toggled */
-export function makeRow(status, toggled) {
+/** @param {Status} status @param {boolean} own whether its page can be opened @param {() => void} toggled */
+export function makeRow(status, own, toggled) {
   const box = h("input", { type: "checkbox", "aria-label": `Choose job ${status.job}`, onchange: toggled });
   const queries = status.queries.join(", ");
-  const link = h("a.job-link", { href: `#/job/${encodeURIComponent(status.job)}` }, breakable(status.job));
-  return h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, link), h("td", {}, h("span.state")),
+  const link = own ? h("a.job-link", { href: `#/job/${encodeURIComponent(status.job)}` }, breakable(status.job)) :
+    h("span.job-link", { title: `A job of ${status.owner}, who alone can open it` }, breakable(status.job));
+  return h("tr", { class: own ? null : "other" }, h("td", {}, box), h("th", { scope: "row" }, link), h("td", {}, h("span.state")),
     h("td", {}, h("div.clamped", { title: datasetWords(status) }, breakable(datasetWords(status))), h("div.quiet.small.clamped", { title: queries }, breakable(queries))),
     h("td"), h("td", {}, meterOf()), h("td"),
     h("td", {}, h("time"), h("div.quiet.small")));
 }
 
-/** @param {Element} row @param {Status} status @param {boolean} chosen @param {number | null} left seconds */
-export function fillRow(row, status, chosen, left) {
+/** @param {Element} row @param {Status} status @param {boolean} chosen @param {boolean} open whether it can be ended @param {number | null} left seconds */
+export function fillRow(row, status, chosen, open, left) {
   const [choice, , state, , owner, progress, time, started] = row.children;
   const box = /** @type {HTMLInputElement} */ (choice.firstElementChild);
   box.checked = chosen;
-  set(box, "disabled", !canEnd(status));
+  set(box, "disabled", !open);
   const pill = /** @type {Element} */ (state.firstElementChild);
   set(pill, "class", `state ${status.state}`);
   say(pill, status.state);

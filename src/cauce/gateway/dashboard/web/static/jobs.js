@@ -9,7 +9,7 @@ import { FilterBar } from "./job_filter_bar.js";
 import { JobHistory } from "./job_history.js";
 import { fillRow, makeRow } from "./job_row.js";
 import { NoWorkerBanner } from "./no_worker.js";
-import { Pace } from "./progress.js";
+import { keyOf, Pace } from "./progress.js";
 import { follow } from "./stream.js";
 
 const COLUMNS = ["", "Job", "State", "Dataset", "Client", "Progress", "Time", "Started"];
@@ -30,6 +30,7 @@ export class JobsPage {
     this.chosen = new Set();
     this.loaded = false;
     this.noted = "none";
+    this.owner = "";
     this.pace = new Pace();
     this.rows = h("tbody");
     this.all = /** @type {HTMLInputElement} */ (
@@ -48,7 +49,7 @@ export class JobsPage {
         h("a.button.primary", { href: "#/new" }, "New job")),
       this.missing.element, this.history.element, this.filters.element, this.table, this.note, this.pager());
     this.show();
-    follow("/v1/events", {
+    follow("/v1/events?all_owners=true", {
       event: (name, data) => this.take(name, data),
       live: (live) => say(this.live, live ? "" : "Live updates are interrupted; retrying."),
       refused: (problem) => this.refused(problem),
@@ -68,10 +69,11 @@ export class JobsPage {
   /** @param {string} name @param {any} data */
   take(name, data) {
     if (name === "all") {
-      this.jobs = new Map(data.jobs.map((/** @type {Status} */ status) => [status.job, status]));
+      this.jobs = new Map(data.jobs.map((/** @type {Status} */ status) => [keyOf(status), status]));
+      this.owner = data.owner;
       this.loaded = true;
-    } else if (name === "status") this.jobs.set(data.job, data);
-    else if (name === "gone") this.jobs.delete(data.job);
+    } else if (name === "status") this.jobs.set(keyOf(data), data);
+    else if (name === "gone") this.jobs.delete(keyOf(data));
     this.show();
   }
 
@@ -94,11 +96,11 @@ export class JobsPage {
     const found = matching(this.jobs.values(), filter);
     const { number, last, rows } = pageOf(found, filter.page);
     filter.page = number;
-    this.history.show(found);
+    this.history.show(found, this.owner);
     this.shown = rows;
-    for (const job of this.chosen) if (!this.canEnd(job)) this.chosen.delete(job);
-    keyed(this.rows, rows, (status) => status.job, (status) => makeRow(status, () => this.toggle(status.job)),
-      (row, status) => fillRow(row, status, this.chosen.has(status.job), this.pace.left(status, now())));
+    for (const key of this.chosen) if (!this.canEnd(this.jobs.get(key))) this.chosen.delete(key);
+    keyed(this.rows, rows, keyOf, (status) => makeRow(status, this.isOwn(status), () => this.toggle(keyOf(status))),
+      (row, status) => fillRow(row, status, this.chosen.has(keyOf(status)), this.canEnd(status), this.pace.left(status, now())));
     set(this.table, "hidden", !rows.length);
     this.fillNote(rows.length ? "" : this.problem ? "refused" : !this.loaded ? "loading" : this.jobs.size ? "no match" : "no jobs");
     this.showControls();
@@ -112,20 +114,24 @@ export class JobsPage {
   showControls() {
     this.filters.show(this.jobs.values(), filter);
     set(this.filters.element, "hidden", this.loaded && !this.jobs.size);
-    const open = (this.shown ?? []).filter(canEnd);
-    this.all.checked = open.length > 0 && open.every((status) => this.chosen.has(status.job));
+    const open = (this.shown ?? []).filter((status) => this.canEnd(status));
+    this.all.checked = open.length > 0 && open.every((status) => this.chosen.has(keyOf(status)));
     set(this.end, "hidden", !this.chosen.size);
     say(this.end, endName(this.chosenJobs()));
   }
 
-  /** @param {string} job */
-  canEnd(job) {
-    const status = this.jobs.get(job);
-    return status !== undefined && canEnd(status);
+  /** Only the operator's list has jobs of others: their pages and answers are for their owners. @param {Status} status */
+  isOwn(status) {
+    return status.owner === this.owner;
+  }
+
+  /** @param {Status | undefined} status */
+  canEnd(status) {
+    return status !== undefined && this.isOwn(status) && canEnd(status);
   }
 
   chosenJobs() {
-    return [...this.chosen].flatMap((job) => this.jobs.get(job) ?? []);
+    return [...this.chosen].flatMap((key) => this.jobs.get(key) ?? []);
   }
 
   /** Rebuilt only on change, so that a button in it keeps its focus. @param {string} kind */
@@ -155,16 +161,16 @@ export class JobsPage {
     this.filters.text.focus();
   }
 
-  /** @param {string} job */
-  toggle(job) {
-    if (!this.chosen.delete(job)) this.chosen.add(job);
+  /** @param {string} key */
+  toggle(key) {
+    if (!this.chosen.delete(key)) this.chosen.add(key);
     this.show();
   }
 
   chooseAll() {
-    for (const status of (this.shown ?? []).filter(canEnd)) {
-      if (this.all.checked) this.chosen.add(status.job);
-      else this.chosen.delete(status.job);
+    for (const status of (this.shown ?? []).filter((each) => this.canEnd(each))) {
+      if (this.all.checked) this.chosen.add(keyOf(status));
+      else this.chosen.delete(keyOf(status));
     }
     this.show();
   }

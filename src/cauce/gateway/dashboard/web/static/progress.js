@@ -56,6 +56,11 @@ function shareOf(status, known, bytes, bytesRead) {
 }
 
 /** Samples the reading progress of each job, to estimate the time left. */
+/** Unique among the jobs of all owners. @param {{job: string, owner: string}} status */
+export function keyOf(status) {
+  return `${status.owner}.${status.job}`;
+}
+
 export class Pace {
   constructor() {
     /** @type {Map<string, [number, number][]>} */
@@ -65,20 +70,20 @@ export class Pace {
   /** @param {Status} status @param {number} now @returns {number | null} seconds left, null if unknown */
   left(status, now) {
     if (ENDED.has(status.state)) {
-      this.samples.delete(status.job);
+      this.samples.delete(keyOf(status));
       return null;
     }
     const { bytes, bytesRead, known } = progressOf(status);
-    const kept = (this.samples.get(status.job) ?? []).filter(([at]) => now - at < MEMORY_S);
+    const kept = (this.samples.get(keyOf(status)) ?? []).filter(([at]) => now - at < MEMORY_S);
     if (!kept.length || bytesRead !== kept[kept.length - 1][1]) kept.push([now, bytesRead]);
-    this.samples.set(status.job, kept);
+    this.samples.set(keyOf(status), kept);
     const rate = this.rate(status, now);
     return known && !status.no_worker && rate > 0 && bytes > bytesRead ? (bytes - bytesRead) / rate : null;
   }
 
   /** Bytes a second. @param {Status} status @param {number} now */
   rate(status, now) {
-    const kept = this.samples.get(status.job) ?? [];
+    const kept = this.samples.get(keyOf(status)) ?? [];
     const { bytesRead } = progressOf(status);
     const [since, before] = kept.length > 1 ? kept[0] : [status.created, 0];
     return now > since ? (bytesRead - before) / (now - since) : 0;
