@@ -46,6 +46,8 @@ class Taken:
     seconds: list[float] = field(default_factory=list)
     broker_share: list[float] = field(default_factory=list)
     """The broker's share of the processor time of service and broker."""
+    processor_s: list[float] = field(default_factory=list)
+    """Processor time of service and broker."""
 
     @property
     def median_s(self) -> float:
@@ -85,6 +87,7 @@ def all_clients(where: Deployment, dataset: str, files: Path, queries: Sequence[
     taken.seconds.append(time.monotonic() - started)
     service_s, broker_s = where.service.cpu_s() - service_s, cpu_of(where.broker) - broker_s
     taken.broker_share.append(broker_s / max(service_s + broker_s, 1e-9))
+    taken.processor_s.append(service_s + broker_s)
     wanted = expected(dataset, files, queries)
     for answer in answers:
         if not all(answer[query].equals(wanted[query]) for query in queries):
@@ -147,16 +150,19 @@ def report(taken: dict[tuple[str, int], Taken], counts: Sequence[int], rows: int
         f"each client: {size_mb:.0f} MB, {rows:,} rows; median of {len(next(iter(taken.values())).seconds)} rounds",
         "| fabric | clients | time ÷ (clients × time of one) | rows a second | time ÷ "
         + base
-        + " | broker's CPU | s |",
-        "|---|---|---|---|---|---|---|",
+        + f" | processor time | ÷ {base} | broker's | s |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for (fabric, count), each in taken.items():
         one = taken[fabric, counts[0]].median_s / counts[0]
         share = f"{statistics.median(each.broker_share):.0%}" if fabric != "files" else ""
         rounds = " ".join(f"{seconds:.1f}" for seconds in each.seconds)
+        processor_s = statistics.median(each.processor_s)
+        compared = processor_s / max(statistics.median(taken[base, count].processor_s), 1e-9)
         lines.append(
             f"| {fabric} | {count} | {each.median_s / (one * count):.2f} | {rows * count / each.median_s:,.0f} | "
-            f"{each.median_s / taken[base, count].median_s:.2f} | {share} | {rounds} |"
+            f"{each.median_s / taken[base, count].median_s:.2f} | {processor_s:.1f} s | {compared:.2f} | {share} | "
+            f"{rounds} |"
         )
     sys.stdout.write("\n".join(lines) + "\n")
 

@@ -132,7 +132,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--bytes", type=amount, default=amount("1G"), help="bytes to send (default: 1G)")
     parser.add_argument("--rounds", type=int, default=3, help="number of timed rounds (default: 3)")
     parser.add_argument("--compress", choices=COMPRESS, default="auto", help="as in cauce submit (default: auto)")
-    parser.add_argument("--part-bytes", type=amount, default=Settings().part_bytes, help="of a part (default: 4 MiB)")
+    parser.add_argument(
+        "--part-bytes", type=amount, default=Settings().part_bytes, help="of a part (default: by the size of the file)"
+    )
     parser.add_argument("--connections", type=int, default=Settings().connections, help="default: 4")
     parser.add_argument("--dir", type=Path, default=Path(".cache"), help="a folder on the disk to measure")
     given = parser.parse_args(arguments)

@@ -109,7 +109,7 @@ def test_rows_that_do_not_fit_a_chosen_type_are_rejected(tmp_path: Path, shop: P
     assert rows_of(tmp_path / "out" / "q1.csv") == [["7"], ["8"]]
     assert rows_of(tmp_path / "out" / "rejects.csv") == [["customers.csv", "4", "id", "not an integer", "x9"]]
     assert "such as customers.csv line 4: 'x9'" in outcome.err
-    assert "--type" not in outcome.err
+    assert "correct the cells, or read them as text: --type customers.id=text" in outcome.err
 
 
 def test_column_that_is_text_because_of_a_few_cells_is_noted_unless_its_type_is_given(tmp_path: Path) -> None:

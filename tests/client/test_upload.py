@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cauce.client import Sent, Service
-from cauce.client.settings import Settings
+from cauce.client.settings import LARGE_FILE_BYTES, LARGE_PART_BYTES, PART_BYTES, Settings
 from cauce.errors import InputDiffers, JobFailed, Refused, Unreachable, WrongColumns
 from cauce.lab.generators import generate
 from tests.client.fake import Fake, Table
@@ -86,6 +86,35 @@ def test_progress_counts_every_byte_of_the_files_and_ends_with_all(fake: Fake, b
 def test_the_stored_parts_of_a_new_job_are_not_requested(fake: Fake, books: Path) -> None:
     submit(fake, books)
     assert fake.count("GET") == fake.count("HEAD") == 0
+
+
+@pytest.fixture
+def large(books: Path, tmp_path: Path) -> Path:
+    """A folder with a large file."""
+    shutil.copytree(books, tmp_path / "large")
+    path = tmp_path / "large" / "Books_rating.csv"
+    header, _, rows = path.read_bytes().partition(b"\n")
+    path.write_bytes(header + b"\n" + rows * (LARGE_FILE_BYTES // len(rows) + 1))
+    return tmp_path / "large"
+
+
+def test_a_large_file_is_sent_in_larger_parts(fake: Fake, large: Path) -> None:
+    submit(fake, large, Settings())
+    check_whole(fake, large)
+    parts = fake.jobs["j"].tables["reviews"].parts
+    sizes = [len(parts[seq].body) for seq in sorted(parts)]
+    assert sizes[:-1] == [pytest.approx(LARGE_PART_BYTES, rel=0.01)] * (len(sizes) - 1)
+
+
+def test_an_upload_in_small_parts_resumes_with_the_same_parts(fake: Fake, large: Path) -> None:
+    submit(fake, large, Settings(part_bytes=PART_BYTES))
+    held = fake.jobs["j"].tables["reviews"]
+    before, held.complete = len(held.parts), None
+    del held.parts[before // 2]
+    sent = fake.count("PUT .*/parts/")
+    submit(fake, large, Settings())
+    assert (len(held.parts), fake.count("PUT .*/parts/")) == (before, sent + 1)
+    check_whole(fake, large)
 
 
 @pytest.mark.parametrize("what", ["drop", "forget", "refuse"])

@@ -10,6 +10,7 @@ from cauce.datasets import load
 from cauce.datasets.registry import Registry
 from cauce.errors import CorruptRecord, DatasetMissing, OtherVersion, PlanMismatch
 from cauce.job.manifest import Manifest, Outline, StoredAnswer, load_manifest
+from cauce.plan import Dataset
 from tests.datasets.test_load import SHOP
 
 
@@ -70,3 +71,22 @@ def test_other_code_in_the_file_is_a_mismatch(file: Path) -> None:
     file.write_text(file.read_text() + "\nmore = 1\n")
     with pytest.raises(PlanMismatch, match="the code of dataset edited has changed"):
         manifest.plan(Registry([file]))
+
+
+def test_a_job_that_was_planned_ahead_is_not_planned_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry([file])
+    Manifest("", "shop", (), {}, 3, 0, "").plan_ahead(registry)
+    created = Manifest("job", "shop", ("q1",), {}, 3, 1, load(str(file)).plan(partitions=3).digest)
+    monkeypatch.setattr(Dataset, "plan", None)
+    assert created.plan(registry).digest == created.digest
+
+
+def test_a_plan_that_was_made_ahead_and_differs_is_not_used(file: Path) -> None:
+    registry = Registry([file])
+    Manifest("", "shop", (), {}, 4, 0, "").plan_ahead(registry)
+    with pytest.raises(PlanMismatch, match="was planned as other"):
+        Manifest("job", "shop", ("q1",), {}, 4, 1, "other").plan(registry)
+
+
+def test_a_job_that_cannot_be_planned_ahead_is_ignored() -> None:
+    Manifest("", "nosuch", (), {}, 2, 0, "").plan_ahead(Registry())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from cauce.errors import NoSuchAnswer, UnknownName
+from cauce.errors import NoSuchAnswer, UnknownName, UsageError
 from cauce.runner.answers import SHOWN_ROWS, Answers
 from cauce.scan.block import REJECT_SCHEMA
 
@@ -52,7 +52,7 @@ def test_repr_counts_rows_and_rejects(answers: Answers) -> None:
 def test_html_has_a_table_for_each_answer_and_the_number_of_hidden_rows(answers: Answers) -> None:
     html = answers._repr_html_()
     assert "<b>funnel</b> Steps &amp; visits" in html
-    assert "<td>a, b</td>" in html
+    assert ">a, b</td>" in html
     assert "15 rows, 5 not shown" in html
     assert "<p>2 rows</p>" in html
     assert "None" not in html
@@ -62,7 +62,7 @@ def test_html_explains_rejects_and_shows_the_first(answers: Answers) -> None:
     html = answers._repr_html_()
     assert "31 rejects: values or rows that could not be read" in html
     assert "<code>answers.rejects</code>" in html
-    assert html.count("<td>shop.csv</td>") == 5
+    assert html.count(">shop.csv</td>") == 5
     assert "reject" not in Answers({"long": LONG})._repr_html_()
 
 
@@ -71,3 +71,22 @@ def test_html_is_escaped(answers: Answers) -> None:
     assert "<script>" not in html
     assert "<b>visit</b>" not in html
     assert "&lt;b&gt;visit&lt;/b&gt;" in html
+
+
+def test_html_aligns_numbers_right_and_texts_left() -> None:
+    html = Answers({"q": pl.DataFrame({"name": ["ana"], "n": [3]})})._repr_html_()
+    assert "<th style='text-align:left'>name</th><th style='text-align:right'>n</th>" in html
+    assert "<td style='text-align:left;white-space:nowrap'>ana</td>" in html
+
+
+def test_html_has_the_remarks_about_the_files() -> None:
+    answers = Answers({"long": LONG})
+    assert "remark" not in answers._repr_html_()
+    answers.remarks = ("a < b",)
+    assert "<summary>1 remark about the files</summary><ul><li>a &lt; b</li></ul>" in answers._repr_html_()
+
+
+def test_a_notebook_shows_the_message_and_the_notes_of_an_error() -> None:
+    problem = UsageError("no such table")
+    problem.add_note("note one")
+    assert problem._render_traceback_() == ["UsageError: no such table", "note one"]

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from cauce.datasets import load
+from cauce.fabric.memory import MemoryFabric, Store
+from cauce.job.topology import Topology
+from cauce.runner.local_client import Upload
 from cauce.runner.run import LONGEST_PAUSE_S, PAUSE_S, POLL_SHARE, RunSettings, job_name, pause_s
 from cauce.runner.sinks import prepare
 from tests.cli.running import small_books
@@ -49,8 +52,29 @@ def test_other_queries_workers_partitions_or_parts_make_another_run(data: Path) 
         name_of(data, settings=RunSettings(workers=3)),
         name_of(data, partitions=3),
         name_of(data, settings=RunSettings(workers=2, part_bytes=1000)),
+        name_of(data, settings=RunSettings(workers=2, lanes_a_worker=1)),
     ]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("workers", "lanes"), [(1, 1), (2, 4), (3, 6)])
+def test_several_workers_share_more_lanes_than_they_are(workers: int, lanes: int) -> None:
+    assert RunSettings(workers).lanes == lanes
+
+
+def test_the_size_of_parts_depends_on_the_workers_and_not_on_the_lanes(data: Path) -> None:
+    prepared = prepare(load("books"), data, ["q1"], {}, 2)
+    made: dict[int, list[int]] = {}
+    for lanes in (1, 4):
+        upload = Upload(
+            MemoryFabric(Store()),
+            "job",
+            Topology(prepared.plan, lanes),
+            prepared.files,
+            {"books": 1 << 10, "reviews": 1 << 11},
+        )
+        made[lanes] = [part.end - part.start for table in prepared.plan.tables for part in upload.parts(table)]
+    assert made[1] == made[4]
 
 
 def test_a_run_of_few_queries_looks_for_answers_often() -> None:
@@ -58,7 +82,7 @@ def test_a_run_of_few_queries_looks_for_answers_often() -> None:
 
 
 def test_looking_for_the_answers_of_many_queries_takes_a_bounded_share_of_a_core() -> None:
-    assert pause_s(0.002) == pytest.approx(0.002 / POLL_SHARE)
+    assert pause_s(0.0005) == pytest.approx(0.0005 / POLL_SHARE)
 
 
 def test_an_answer_is_found_soon_however_long_a_look_takes() -> None:

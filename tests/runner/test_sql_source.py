@@ -9,7 +9,7 @@ import pytest
 
 from cauce.errors import DataNotFound, WrongColumns
 from cauce.runner.sinks import prepare, run_in_memory
-from cauce.runner.sql_source import schema_of, source_of
+from cauce.runner.sql_source import Given, schema_of, source_of, with_types
 from cauce.sql_frontend.dataset import dataset_of
 from cauce.sql_frontend.problems import SqlError
 
@@ -104,3 +104,42 @@ def test_a_folder_with_unreadable_tables_only_is_refused(tmp_path: Path) -> None
     (tmp_path / "a.csv").touch()
     with pytest.raises(DataNotFound, match=r"a\.csv is empty"):
         schema_of(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "SELECT * FROM notes",
+            r"^notes\.txt in .* because of its ending; files that are read end in \.csv",
+        ),
+        (
+            "SELECT * FROM 'prices.json'",
+            r"^prices\.json in .* JSON objects, one a line, must end in \.ndjson",
+        ),
+    ],
+)
+def test_a_file_with_another_ending_is_named(folder: Path, text: str, message: str) -> None:
+    (folder / "prices.json").write_bytes(b'{"price": 1}\n')
+    with pytest.raises(DataNotFound, match=message):
+        source_of(text, folder)
+
+
+def test_files_with_other_endings_are_remarked(folder: Path) -> None:
+    notes: list[str] = []
+    schema_of(folder, {}, notes.append)
+    assert notes[-1] == "files with other endings are not read: notes.txt"
+
+
+def test_a_suggested_table_is_written_as_in_a_statement(folder: Path) -> None:
+    with pytest.raises(SqlError, match='did you mean "2024-01"'):
+        dataset_of(source_of('SELECT * FROM "2024_01"', folder))
+
+
+def test_the_remedy_for_rejected_cells_is_an_option_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "my orders.csv").write_text("id,paid\n1,x\n2,y\n")
+    schema = with_types(schema_of(tmp_path, {}), {"my orders.paid": "integer"})
+    source = source_of('SELECT sum(paid) AS paid FROM "my orders"', tmp_path, Given(schema))
+    answers = run_in_memory(prepare(dataset_of(source), tmp_path))
+    ((table, group),) = answers.summary.groups()
+    assert table.remedy(group) == "correct the cells, or read them as text: --type 'my orders.paid=text'"

@@ -44,6 +44,12 @@ def read(
     return pl.concat(frames), pl.concat([block.rejects(every) for block in blocks])
 
 
+def test_messages_have_the_name_of_a_table_that_logs_do_not_allow(tmp_path: Path) -> None:
+    (tmp_path / "my orders.csv").write_text("id\n1\n")
+    spec = spec_of(schema_of(tmp_path).table("my orders"))
+    assert (spec.shown, spec.name) == ("my orders", log_name("my orders"))
+
+
 ROWS = '''\
 id,paid,ratio,ok,day,at,moment,clock,name
 1,10.50,1e3,true,2024-02-29,2024-01-01T10:00:00.25,2024-01-01T10:00:00+02:00,10:30,"a, ""b"""

@@ -11,6 +11,7 @@ import pytest
 
 import cauce
 from cauce.schema import find_tables, infer
+from cauce.schema.column_types import different
 from cauce.schema.local_formats import garbled_text, local_format
 
 COLUMNS = {
@@ -44,7 +45,7 @@ def test_the_suggested_sql_gives_what_duckdb_gives(words: str) -> None:
 
 @pytest.mark.parametrize("cells", [["a", "b"], ["2024-12-31"], ["10:30"], ["1.2.3.4"], ["001,2,3"], [], [None]])
 def test_other_texts_have_none(cells: list[str | None]) -> None:
-    assert local_format(pl.Series(cells, dtype=pl.String)) is None
+    assert local_format(different(pl.Series(cells, dtype=pl.String))) is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_other_texts_have_none(cells: list[str | None]) -> None:
 )
 def test_a_few_other_cells_become_null(cells: list[str], function: str) -> None:
     many = [cell.replace("01.", f"{n % 28 + 1:02}.") for n, cell in enumerate(cells * 15)]
-    found = local_format(pl.Series([*many, "unknown"]))
+    found = local_format(different(pl.Series([*many, "unknown"])))
     assert found is not None
     assert function in found.sql
 
@@ -63,11 +64,21 @@ def test_text_that_is_not_utf8_is_shown_in_both_encodings() -> None:
     assert garbled_text(["Müller".encode()]) is None
 
 
+def test_names_of_columns_that_are_not_utf8_are_read_as_windows_1252(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("Año;Größe;€\n2024;1;2\n".encode("cp1252"))
+    (table,) = find_tables(tmp_path)
+    found = infer(table)
+    assert [column.name for column in found.schema.columns] == ["Año", "Größe", "€"]
+    assert found.notes == ()
+
+
 def test_remarks_name_the_column_and_the_file(tmp_path: Path) -> None:
     (tmp_path / "my orders.csv").write_bytes("who;Amount (EUR)\nMüller;1,50\n".encode("cp1252"))
     (table,) = find_tables(tmp_path)
     encoding, column = infer(table).notes
-    assert re.search("my orders.csv is not UTF-8, .*iconv -f WINDOWS-1252 -t UTF-8 'my orders.csv'", encoding)
+    path = f"'{tmp_path}/my orders.csv'"
+    assert re.search("my orders.csv is not UTF-8, and 'Müller' in Windows-1252 is read as 'M\ufffdller'", encoding)
+    assert encoding.endswith(f": iconv -f WINDOWS-1252 -t UTF-8 {path} > utf8.tmp && mv utf8.tmp {path}")
     assert column == (
         "my orders: column Amount (EUR) has decimal commas, such as '1,50'; "
         """in SQL: CAST(replace("Amount (EUR)", ',', '.') AS DECIMAL(18,2))"""

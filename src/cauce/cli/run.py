@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import hashlib
 import socket
+import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
-from importlib import import_module
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,20 +24,34 @@ from cauce.runner.output_dir import OutputLock
 from cauce.runner.work_dir import WorkFolder, is_tiny, work_folder_exists
 from cauce.runner.worker_pool import WorkerPool
 from cauce.service.broker_notices import warn_of_wrong_settings
-from cauce.terminal.answers import SHOWN_ROWS, show_answer, show_summary
+from cauce.terminal.answers import SHOWN_ROWS, answers_text, show_summary
 from cauce.terminal.console import check_out, format_of, warn, warn_if_wide
 from cauce.terminal.invocation import same_command
 from cauce.terminal.progress import Bars
 from cauce.terminal.reject_report import report_rejects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
+    from cauce.job.manifest import Manifest
     from cauce.plan import Dataset
     from cauce.runner.sinks import Folder, Prepared
     from cauce.scan.reject_summary import RejectLimit
 
     Prepare = Callable[[int], tuple[Dataset, Prepared]]
+    Expect = Callable[[int], Manifest]
+
+
+@dataclass(frozen=True)
+class _Answered:
+    dataset: Dataset
+    sink: Folder
+    bars: Bars
+
+    @cached_property
+    def text(self) -> str:
+        """The first rows of the answers."""
+        return answers_text(self.dataset, self.sink.heads, self.sink.rows)
 
 
 def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
@@ -58,11 +73,12 @@ def run_and_show(
     dataset: str,
     prepared: Prepare,
     shown_rows: int = SHOWN_ROWS,
-    libraries: Sequence[str] = (),
+    expect: Expect | None = None,
 ) -> Folder:
     """Writes the answers to files and prints the first rows of each. `dataset` is what the workers load; `prepared` is
-    called with a number of partitions when they have been forked. `libraries` are loaded before that, because both
-    need them."""
+    called with a number of partitions when they have been forked. `expect` is called with it before that: it loads the
+    libraries that both need, and returns what is known about the job, so that the workers plan it at the same time. It
+    must start no thread."""
     started = time.monotonic()
     check_out(files.out)
     check_limit(files.max_rejects)
@@ -71,11 +87,11 @@ def run_and_show(
     if options.fabric:
         parse(options.fabric)
     if _fits_here(files, options):
-        chosen, sink, bars = _run_here(files, options, prepared, shown_rows)
+        answered = _run_here(files, options, prepared, shown_rows)
     else:
-        chosen, sink, bars = _run(files, options, dataset, prepared, shown_rows, libraries)
-    for query, rows in sink.rows.items():
-        show_answer(chosen, query, sink.heads[query], rows)
+        answered = _run(files, options, dataset, prepared, shown_rows, expect)
+    chosen, sink, bars = answered.dataset, answered.sink, answered.bars
+    sys.stdout.write(answered.text)
     show_summary(chosen, len(sink.rows), sum(bars.rows.values()), bars.bytes, time.monotonic() - started, files.out)
     if bars.restarts:
         warn(f"workers were restarted {bars.restarts} time{'s' * (bars.restarts != 1)}")
@@ -93,9 +109,7 @@ def _fits_here(files: FileOptions, options: RunOptions) -> bool:
     )
 
 
-def _run_here(
-    files: FileOptions, options: RunOptions, prepared: Prepare, kept_rows: int
-) -> tuple[Dataset, Folder, Bars]:
+def _run_here(files: FileOptions, options: RunOptions, prepared: Prepare, kept_rows: int) -> _Answered:
     """Runs the job in this process, with the code of the workers. A run that is killed starts again: it takes less time
     than starting processes does."""
     from cauce.runner.in_process import LocalRun, Settings
@@ -110,8 +124,11 @@ def _run_here(
         with sigterm_as_interrupt():
             chosen, job = prepared(options.partitions or 1)
             settings = Settings(memory=options.budget)
-            return chosen, *_written(
-                files, job, kept_rows, lambda sink, bars: LocalRun(job.plan, job.files, sink, bars, settings).run()
+            return _Answered(
+                chosen,
+                *_written(
+                    files, job, kept_rows, lambda sink, bars: LocalRun(job.plan, job.files, sink, bars, settings).run()
+                ),
             )
     except UsageError:
         lock.close()
@@ -127,16 +144,15 @@ def _run(
     dataset: str,
     prepared: Prepare,
     kept_rows: int,
-    libraries: Sequence[str],
-) -> tuple[Dataset, Folder, Bars]:
+    expect: Expect | None,
+) -> _Answered:
     """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
     # Workers are forked from this process, so it must not start threads.
     one_thread_each()
     from cauce.runner.prefork import make_ready
 
     make_ready()
-    for library in libraries:
-        import_module(library)
+    expected = expect(options.partition_count) if expect is not None else None
     gc.freeze()
     gc.enable()
     made = _first_missing(files.out)
@@ -149,8 +165,9 @@ def _run(
         options.durability,
         options.journal,
         options.attempts,
-        options.budget.collected_bytes,
+        options.budget.worker_bytes,
         fork=True,
+        expected=expected,
     )
     pool.start()
     # Only after the fork: workers would inherit the listener and print the notice too.
@@ -175,6 +192,8 @@ def _run(
         warn(f"interrupted; the work so far is kept in {folder.path}. Continue with: {same_command()}")
         raise SystemExit(130) from None
     else:
+        # While the workers exit.
+        _ = answered.text
         pool.kill()
         # Before the lock is released: another run may use the folder as soon as it is free.
         _remove(folder, address)
@@ -230,19 +249,20 @@ def _remove(folder: WorkFolder, address: str) -> None:
     folder.remove()
 
 
-def _answer(
-    files: FileOptions, options: RunOptions, pool: WorkerPool, prepare: Prepare, kept_rows: int
-) -> tuple[Dataset, Folder, Bars]:
+def _answer(files: FileOptions, options: RunOptions, pool: WorkerPool, prepare: Prepare, kept_rows: int) -> _Answered:
     # Imported here, in parallel with the start of the workers.
-    from cauce.runner.run import RunSettings, has_exact_run, run_with_workers
+    from cauce.runner.run import LANES_A_WORKER, RunSettings, has_exact_run, run_with_workers
 
     chosen, prepared = prepare(options.partition_count)
-    settings = RunSettings(pool.size, options.part_bytes or None, options.budget)
+    lanes = 1 if options.fabric else LANES_A_WORKER
+    settings = RunSettings(pool.size, options.part_bytes or None, options.budget, lanes_a_worker=lanes)
 
-    def attempt(settings: RunSettings) -> tuple[Dataset, Folder, Bars]:
-        return chosen, *_written(
-            files, prepared, kept_rows, lambda sink, bars: run_with_workers(prepared, pool, sink, bars, settings)
-        )
+    def attempt(settings: RunSettings) -> _Answered:
+        def run(sink: Folder, bars: Bars) -> None:
+            run_with_workers(prepared, pool, sink, bars, settings)
+            pool.begin_kill()
+
+        return _Answered(chosen, *_written(files, prepared, kept_rows, run))
 
     exact = replace(settings, guess=False)
     if has_exact_run(prepared, pool, settings):

@@ -26,18 +26,19 @@ from cauce.cli.options import (
 )
 from cauce.errors import UsageError
 from cauce.terminal.console import warn
+from cauce.terminal.invocation import command
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from cauce.job.manifest import Manifest
     from cauce.plan import Dataset
     from cauce.runner.sinks import Prepared
     from cauce.runner.sql_source import Given
     from cauce.sql_frontend.dataset import SqlDataset
+    from cauce.sql_frontend.source import SqlSource
 
 SHOWN_ROWS = 40
-_LIBRARIES = ("cauce.sql_frontend.dataset", "cauce.runner.sql_source")
-"""Workers plan the statements again, with the modules of the process that they are forked from."""
 EXPLAINED_REJECTS = 100_000
 """So many rejects of a large run are looked at for the remedy."""
 
@@ -77,7 +78,7 @@ class SqlOptions:
         if self.text:
             return self.text
         if self.file is None and sys.stdin.isatty():
-            raise UsageError('there are no statements; write: cauce sql "SELECT …", or name a file with -f')
+            raise UsageError(f"there are no statements; write: {command('sql', 'SELECT …')}, or name a file with -f")
         try:
             return sys.stdin.read() if self.file is None else self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
@@ -122,17 +123,23 @@ def _check_remote(is_given: Callable[[str], bool]) -> None:
         raise UsageError(f"{', '.join(given)} cannot be combined with --on, which reads a dataset that a service keeps")
 
 
-def _dataset(options: SqlOptions, text: str) -> SqlDataset:
+def _source(options: SqlOptions, text: str, *, isolate: bool = False) -> SqlSource:
     from cauce.runner.sql_source import source_of
+
+    return source_of(text, options.data, options.given(), warn, isolate=isolate)
+
+
+def _dataset(options: SqlOptions, source: SqlSource) -> SqlDataset:
     from cauce.sql_frontend.dataset import dataset_of
 
-    return dataset_of(source_of(text, options.data, options.given(), warn), options.parameters())
+    return dataset_of(source, options.parameters())
 
 
 def _explain(options: SqlOptions, text: str, execution: RunOptions) -> None:
     from cauce.plan.explain import explain
 
-    plan = _dataset(options, text).plan(parameters=options.parameters(), partitions=execution.partition_count)
+    dataset = _dataset(options, _source(options, text))
+    plan = dataset.plan(parameters=options.parameters(), partitions=execution.partition_count)
     sys.stdout.write(explain(plan))
 
 
@@ -161,7 +168,7 @@ def _answer_here(options: SqlOptions, text: str, execution: RunOptions) -> None:
 
     started = time.monotonic()
     limit = RejectLimit.parse(options.max_rejects)
-    dataset = _dataset(options, text)
+    dataset = _dataset(options, _source(options, text))
     prepared = _prepared(options, dataset, 1)
     answers = run_in_memory(prepared, Settings(memory=execution.budget))
     if limit is not None:
@@ -179,15 +186,24 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
     from cauce.cli.run import run_and_show
 
     made: list[Prepared] = []
+    sources: list[SqlSource] = []
+
+    def expect(partitions: int) -> Manifest:
+        # Loaded before workers are forked: they plan the statements too.
+        from cauce.job.manifest import Manifest
+        from cauce.sql_frontend.dataset import NAME
+
+        sources.append(_source(options, text, isolate=True))
+        return Manifest("", NAME, (), options.parameters(), partitions, 0, "", sql=sources[0])
 
     def prepared(partitions: int) -> tuple[Dataset, Prepared]:
-        dataset = _dataset(options, text)
+        dataset = _dataset(options, sources[0] if sources else _source(options, text))
         made.append(_prepared(options, dataset, partitions))
         return dataset, made[0]
 
     def run(out: Path) -> None:
         files = FileOptions(data=options.data, out=out, format=options.format, max_rejects=options.max_rejects)
-        run_and_show(files, execution, "", prepared, SHOWN_ROWS, _LIBRARIES)
+        run_and_show(files, execution, "", prepared, SHOWN_ROWS, expect)
         if (out / REJECTS).is_file():
             _explain_rejects(_first_rejects(out / REJECTS), made[0], options)
 

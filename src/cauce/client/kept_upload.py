@@ -143,7 +143,7 @@ class KeptUpload(Upload):
         for file in known:
             yield from self._again(table, Source(table.source.spec, [file]), stored[file.name])
         table.total = complete
-        for part in Source(table.source.spec, new).parts(self._settings.part_bytes):
+        for part in self.cut_again(table, Source(table.source.spec, new)):
             yield replace(part, seq=table.total)
             table.total += 1
 
@@ -151,7 +151,7 @@ class KeptUpload(Upload):
         """The parts of a file that the dataset holds, which must be the same."""
         file = source.files[0].name
         count = 0
-        for part in source.parts(self._settings.part_bytes):
+        for part in self.cut_again(table, source):
             if count == len(numbers):
                 self.refuse(table, f"file {file}: it has grown")
             yield replace(part, seq=numbers[count])

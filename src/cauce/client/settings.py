@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 PART_BYTES = 4 * 2**20
+LARGE_FILE_BYTES, LARGE_PART_BYTES = 64 * 2**20, 8 * 2**20
+"""A text file of this size or more is cut into larger parts: half of the requests and records. The lines of a part are
+limited, so much larger parts would be refused if their lines are short."""
 WINDOW = 8
 CONNECTIONS = 4
 
@@ -45,10 +48,11 @@ COMPRESS: tuple[Compress, ...] = ("auto", "zstd", "none")
 
 @dataclass(frozen=True)
 class Settings:
-    """`auto` compresses unless all gateways are on loopback addresses. `window` limits the unacknowledged parts."""
+    """`auto` compresses unless all gateways are on loopback addresses. `part_bytes` is 0 for a size that depends on
+    the size of each file. `window` limits the unacknowledged parts."""
 
     compress: Compress = "auto"
-    part_bytes: int = PART_BYTES
+    part_bytes: int = 0
     window: int = WINDOW
     connections: int = CONNECTIONS
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -14,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.api.http import COLUMNS, FILE, FIRST_LINE
-from cauce.client.settings import PART_BYTES
+from cauce.api.parts import PartReceipt
+from cauce.client.settings import LARGE_FILE_BYTES, LARGE_PART_BYTES, PART_BYTES
 from cauce.client.transport import Body
 from cauce.errors import DataNotFound, JobFailed, UnknownName, WrongColumns
 from cauce.plan.physical import Plan
@@ -56,20 +58,22 @@ class Source:
             return int(self.frame.estimated_size())
         return sum(file.bytes for file in self.files)
 
-    def parts(self, part_bytes: int = PART_BYTES) -> Iterator[Part]:
-        """The parts of the table as they are sent, numbered from 0: text unparsed, other rows as Arrow."""
-        for seq, part in enumerate(self._parts(part_bytes)):
+    def parts(self, part_bytes: int = 0, small: Collection[str] = ()) -> Iterator[Part]:
+        """The parts of the table as they are sent, numbered from 0: text unparsed, other rows as Arrow. With a size of
+        0 it depends on the file; those with the names `small` are cut into small parts whatever their size."""
+        for seq, part in enumerate(self._parts(part_bytes, small)):
             yield replace(part, seq=seq)
 
-    def _parts(self, part_bytes: int) -> Iterator[Part]:
+    def _parts(self, part_bytes: int, small: Collection[str]) -> Iterator[Part]:
         if self.frame is not None:
-            yield from _frame_parts(self.spec.name, self.frame, part_bytes)
+            yield from _frame_parts(self.spec.name, self.frame, part_bytes or PART_BYTES)
         for file in self.files:
-            batches = format_of(file.path).batches(file, part_bytes)
+            batches = format_of(file.path).batches(file, part_bytes or PART_BYTES)
             if batches is not None:
-                yield from _batch_parts(file, batches, part_bytes)
+                yield from _batch_parts(file, batches, part_bytes or PART_BYTES)
             else:
-                yield from parts_of([file], self.spec, part_bytes)
+                large = file.bytes >= LARGE_FILE_BYTES and file.name not in small
+                yield from parts_of([file], self.spec, part_bytes or (LARGE_PART_BYTES if large else PART_BYTES))
 
     def body(self, part: Part, buffer: Buffer) -> Body:
         """The bytes to send. Those of a range are read from its file into the buffer."""
@@ -91,6 +95,15 @@ class Source:
     def columns(self, part: Part) -> tuple[str, ...] | None:
         """The names of the columns, if they are sent in a request header."""
         return _columns_of(part, self.spec)[0]
+
+
+def files_in_small_parts(held: Iterable[PartReceipt]) -> set[str]:
+    """The files that the service holds in small parts, as clients of earlier versions cut large files, too. A part may
+    be larger, if a single record is, or smaller, at the end of a file: most parts of a file decide."""
+    excess = Counter[str]()
+    for each in held:
+        excess[each.file] += 1 if each.size > (PART_BYTES + LARGE_PART_BYTES) // 2 else -1
+    return {file for file, count in excess.items() if count < 0}
 
 
 def extent_of(part: Part) -> str:

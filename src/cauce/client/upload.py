@@ -25,8 +25,8 @@ import pyarrow as pa
 from cauce.api.http import CONTENT_DIGEST, JSON
 from cauce.api.parts import PartReceipt, PartsBody
 from cauce.client.connection_problems import unreadable
-from cauce.client.settings import OnProgress, Sent, Settings
-from cauce.client.sources import Buffer, Source, extent_of
+from cauce.client.settings import PART_BYTES, OnProgress, Sent, Settings
+from cauce.client.sources import Buffer, Source, extent_of, files_in_small_parts
 from cauce.client.transport import Body, Stopped, Transport
 from cauce.errors import InputDiffers, Refused
 from cauce.job.part_digest import columns_digest
@@ -167,7 +167,11 @@ class Upload:
 
     def parts(self, table: TableUpload) -> Iterator[Part]:
         """The parts of a table with their numbers."""
-        return table.source.parts(self._settings.part_bytes)
+        return self.cut_again(table, table.source)
+
+    def cut_again(self, table: TableUpload, source: Source) -> Iterator[Part]:
+        """The parts of files that the service may hold in part, cut as they were before."""
+        return source.parts(self._settings.part_bytes, files_in_small_parts(table.held.parts.values()))
 
     def _wait_for_window(self) -> None:
         while not self._window.acquire(timeout=POLL_S):
@@ -177,7 +181,7 @@ class Upload:
             raise Stopped
 
     def _send_parts(self) -> None:
-        buffer = Buffer(self._settings.part_bytes)
+        buffer = Buffer(self._settings.part_bytes or PART_BYTES)
         codec = pa.Codec("zstd", compression_level=ZSTD_LEVEL) if self._compressed else None
         try:
             while (queued := self._queue.get()) is not None:

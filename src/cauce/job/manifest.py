@@ -4,13 +4,14 @@ differs. Any process can read the results of the job from it, without a plan."""
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 
 import msgspec
 import polars as pl
 
 from cauce import __version__
 from cauce.datasets.registry import Registry
-from cauce.errors import CorruptRecord, FabricError, PlanMismatch, UsageError
+from cauce.errors import CauceError, CorruptRecord, FabricError, PlanMismatch, UsageError
 from cauce.fabric.names import Log
 from cauce.fabric.versions import decode_json
 from cauce.job.kept import KeptVersion
@@ -128,14 +129,26 @@ class Manifest(msgspec.Struct, frozen=True):
                 f"job {self.job} was planned by {self.program}, and this process is {PROGRAM}: run a worker and a "
                 "gateway of that version until the job has ended, or start a new job"
             )
-        key = msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
+        key = self._plan_key
         if self.sql is None or self.sql.declared:
             datasets.require(self.dataset if self.sql is None else self.sql.declared)
         plan = _plans.pop(key, None) or self._make_plan(self._load(datasets))
-        _plans[key] = plan
-        while len(_plans) > _PLANS_KEPT:
-            _plans.popitem(last=False)
+        _keep_plan(key, plan)
         return plan
+
+    @property
+    def _plan_key(self) -> bytes:
+        return msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
+
+    def plan_ahead(self, datasets: Registry) -> None:
+        """Builds and caches the plan before the job is created, when its digest and the names of its queries are not
+        known yet. If that fails, the process that creates the job reports why."""
+        with suppress(CauceError):
+            dataset = self._load(datasets)
+            plan = dataset.plan(None, self.parameters, self.partitions, self.large, isolate=False)
+            values = dataset.parameter_values(self.parameters)
+            made = msgspec.structs.replace(self, digest=plan.digest, queries=tuple(plan.results), parameters=values)
+            _keep_plan(made._plan_key, plan)
 
     def _load(self, datasets: Registry) -> Dataset:
         if self.sql is None:
@@ -159,6 +172,12 @@ class Manifest(msgspec.Struct, frozen=True):
                 f"{self.dataset}: run the same version of Cauce and of the dataset everywhere, or start a new job"
             )
         return plan
+
+
+def _keep_plan(key: bytes, plan: Plan) -> None:
+    _plans[key] = plan
+    while len(_plans) > _PLANS_KEPT:
+        _plans.popitem(last=False)
 
 
 def load_manifest(data: bytes, job: str = "") -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from html import escape
 
@@ -13,7 +14,9 @@ from cauce.scan.reject_summary import RejectSummary
 
 SHOWN_ROWS = 10
 SHOWN_REJECTS = 5
-SHOWN_CHARACTERS = 200
+SHOWN_CHARACTERS = 100
+_NARROW_CHARACTERS = 40
+"""Shorter cells are not wrapped."""
 """Limits of what a notebook shows; the frames hold everything."""
 
 
@@ -44,6 +47,8 @@ class Answers(dict[str, pl.DataFrame]):
         self.summary = summary or RejectSummary()
         self.seconds: float | None = None
         """The time from the call to the answers; None if they come from a service."""
+        self.remarks: tuple[str, ...] = ()
+        """Remarks of `cauce.sql` about the files: columns with mixed cells, numbers with commas, other encodings."""
 
     @property
     def reject_summary(self) -> pl.DataFrame:
@@ -66,7 +71,7 @@ class Answers(dict[str, pl.DataFrame]):
         tables = [_section(query, self.questions.get(query, ""), frame) for query, frame in self.items()]
         took = "" if self.seconds is None else f" in {_duration(self.seconds)}"
         summary = f"{_counted(len(self), 'answer')}{took}{self._rejected(', ')}"
-        return f"<div><p>{escape(summary)}</p>{''.join(tables)}{self._rejects_html()}</div>"
+        return f"<div><p>{escape(summary)}</p>{''.join(tables)}{self._rejects_html()}{self._remarks_html()}</div>"
 
     def _rejected(self, before: str) -> str:
         return f"{before}{_counted(self.rejects.height, 'reject')}: see .rejects" if self.rejects.height else ""
@@ -80,6 +85,20 @@ class Answers(dict[str, pl.DataFrame]):
             f"line, the column and the reason of each.</p>{_table(self.rejects, SHOWN_REJECTS)}</details>"
         )
 
+    def _remarks_html(self) -> str:
+        if not self.remarks:
+            return ""
+        lines = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
+        counted = _counted(len(self.remarks), "remark")
+        return f"<details><summary>{counted} about the files</summary><ul>{lines}</ul></details>"
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook. IPython in a terminal is not."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
 
 def _section(query: str, question: str, frame: pl.DataFrame) -> str:
     title = f"<b>{escape(query)}</b> {escape(question)}".rstrip()
@@ -87,20 +106,27 @@ def _section(query: str, question: str, frame: pl.DataFrame) -> str:
 
 
 def _table(frame: pl.DataFrame, rows: int) -> str:
-    names = "".join(f"<th>{escape(name)}</th>" for name in frame.columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in frame.head(rows).iter_rows())
+    # Notebooks align all cells to the right.
+    sides = ["right" if dtype.is_numeric() else "left" for dtype in frame.dtypes]
+    names = "".join(map(_head, frame.columns, sides))
+    body = "".join(f"<tr>{''.join(map(_cell, row, sides))}</tr>" for row in frame.head(rows).iter_rows())
     left = frame.height - rows
     more = f", {left:,} not shown" if left > 0 else ""
     counted = _counted(frame.height, "row")
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table><p>{counted}{more}</p>"
+    table = f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div style='overflow-x:auto'>{table}</div><p>{counted}{more}</p>"
 
 
-def _cell(value: object) -> str:
+def _head(name: str, side: str) -> str:
+    return f"<th style='text-align:{side}'>{escape(name)}</th>"
+
+
+def _cell(value: object, side: str) -> str:
     text = "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
-    aligned = " style='text-align:right'" if isinstance(value, int | float) else ""
-    return f"<td{aligned}>{escape(text)}</td>"
+    shape = "white-space:nowrap" if len(text) <= _NARROW_CHARACTERS else "min-width:20em"
+    return f"<td style='text-align:{side};{shape}'>{escape(text)}</td>"
 
 
 def _counted(number: int, noun: str) -> str:

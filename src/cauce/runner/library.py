@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cauce.datasets.given import dataset_of, other_processes_can_load
-from cauce.errors import UsageError
+from cauce.errors import CauceError, UsageError
 from cauce.plan import Dataset
 from cauce.process.memory_limit import MemoryBudget
-from cauce.runner.answers import Answers
+from cauce.runner.answers import Answers, in_notebook
 from cauce.runner.given_tables import folder_of_tables
 from cauce.runner.local_client import Watch
 from cauce.runner.run import LITTLE_BYTES, run_for_answers, run_in_this_process
@@ -78,19 +78,34 @@ def answer_sql(request: Request, types: object, schema: object, watch_for: Watch
     parameters = parameters_of(request.parameters)
     started = time.monotonic()
     with folder_of_tables(request.data, folder) as data:
-        source = source_of(request.dataset, data, given, _remark)
-        dataset = dataset_of_sql(source, parameters)
-        prepared = replace(prepare(dataset, data, None, parameters, execution.partitions), sql=source)
-        with watch_for(prepared.bytes) as watch:
-            answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
+        remarks: list[str] = []
+        source = source_of(request.dataset, data, given, remarks.append)
+        with _remarked(remarks):
+            dataset = dataset_of_sql(source, parameters)
+            prepared = replace(prepare(dataset, data, None, parameters, execution.partitions), sql=source)
+            with watch_for(prepared.bytes) as watch:
+                answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
     answers.seconds = time.monotonic() - started
+    answers.remarks = tuple(remarks)
     if execution.limit is not None:
         execution.limit.check(answers.summary)
     return answers
 
 
-def _remark(note: str) -> None:
-    warnings.warn(note, stacklevel=6)
+@contextmanager
+def _remarked(remarks: Sequence[str]) -> Iterator[None]:
+    """Warns of remarks about the files. A notebook shows them below the answers instead, or below an error of the
+    block, which they may explain."""
+    if not in_notebook():
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=5)
+        remarks = ()
+    try:
+        yield
+    except CauceError as problem:
+        for remark in remarks:
+            problem.add_note(f"note {remark}")
+        raise
 
 
 def _types_of(given: object) -> dict[str, str]:

@@ -89,14 +89,12 @@ class Upload:
         job: str,
         topology: Topology,
         files: Mapping[str, list[TableFile]],
-        part_bytes: int | None = None,
+        part_bytes: int | Mapping[str, int] | None = None,
         reorder: Reorder = lambda parts: parts,
         watch: Watch | None = None,
         guess: bool = False,
-        most_bytes: int | None = None,
     ) -> None:
-        """`most_bytes` is the largest part if `part_bytes` is not given."""
-        self._most_bytes = most_bytes
+        """`part_bytes` is the size of parts, of all tables or by table; None: as many as usual for each lane."""
         self._watch = watch
         self._guess = guess
         self._fabric = fabric
@@ -112,7 +110,9 @@ class Upload:
 
     def parts(self, table: TableSpec) -> Iterator[Part]:
         files = self._files[table.name]
-        part_bytes = self._part_bytes or part_bytes_for(files, self._topology.lanes, self._most_bytes)
+        given = self._part_bytes
+        size = given[table.name] if isinstance(given, Mapping) else given
+        part_bytes = size or part_bytes_for(files, self._topology.lanes)
         return parts_of(files, table, part_bytes, self._guess)
 
     def _append_all(self, reorder: Reorder) -> Iterator[bool]:

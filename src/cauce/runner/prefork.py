@@ -22,7 +22,9 @@ from cauce.errors import FabricError
 from cauce.fabric.address import shown
 from cauce.fabric.contract import Durability
 from cauce.fabric.factory import open_fabric
+from cauce.job.manifest import Manifest
 from cauce.process.limits import keep_memory, raise_file_limit
+from cauce.process.memory_limit import MemoryBudget
 from cauce.process.private_files import UMASK
 from cauce.process.starting import fork
 from cauce.scan.native.loading import prepare
@@ -47,8 +49,18 @@ class _Child:
 
 
 class PreforkServer:
-    def __init__(self, fabric: str, workers: int, durability: Durability, limits: Limits, dataset: str) -> None:
+    def __init__(
+        self,
+        fabric: str,
+        workers: int,
+        durability: Durability,
+        limits: Limits,
+        dataset: str,
+        expected: Manifest | None = None,
+    ) -> None:
+        """Workers plan the `expected` job before it exists, while its client does the same."""
         self._limits = limits
+        self._expected = expected
         self._datasets = RunRegistry(dataset)
         self._fabric = fabric
         self._durability = durability
@@ -99,7 +111,7 @@ class PreforkServer:
             except FabricError:
                 # The run itself, which uses the same fabric, reports it.
                 return EXIT_FAILED
-            return work(fabric, str(child.number), self._limits, datasets=self._datasets)
+            return work(fabric, str(child.number), self._limits, datasets=self._datasets, expected=self._expected)
 
         pid = fork(run)
         child.pid, child.started = pid, now
@@ -142,22 +154,24 @@ def make_ready() -> None:
     prepare()
 
 
-def main(arguments: Sequence[str]) -> int:
-    fabric, workers, durability, journal, attempts, collected_bytes, parent, dataset = arguments
+def main(arguments: Sequence[str], expected: Manifest | None = None) -> int:
+    fabric, workers, durability, journal, attempts, worker_bytes, parent, dataset = arguments
     setproctitle(f"cauce prefork server {shown(fabric)}")
     # Before the workers open their fabrics: the limit decides how many files these keep open.
     raise_file_limit()
     os.umask(UMASK)
-    keep_memory(int(collected_bytes))
+    budget = MemoryBudget(int(worker_bytes))
+    keep_memory(budget.kept_bytes)
     make_ready()
     exit_with_parent(int(parent))
     limits = Limits(
         journal=journal == "journal",
         lethal_attempts=int(attempts),
         run_id=f"{os.getpid()}-{time.time_ns()}",
-        collected_bytes=int(collected_bytes),
+        collected_bytes=budget.collected_bytes,
     )
-    return PreforkServer(fabric, int(workers), "power" if durability == "power" else "process", limits, dataset).run()
+    durable: Durability = "power" if durability == "power" else "process"
+    return PreforkServer(fabric, int(workers), durable, limits, dataset, expected).run()
 
 
 if __name__ == "__main__":

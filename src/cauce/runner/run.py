@@ -31,12 +31,16 @@ LITTLE_BYTES = 32 << 20
 """Below this, starting processes takes longer than reading the data."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
-POLL_SHARE = 0.05
+POLL_SHARE = 0.02
 """The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and
 the workers need the cores."""
 
 STILL_S = 30.0
 """A run without progress for this long reports what it waits for."""
+
+
+LANES_A_WORKER = 2
+"""A worker that has completed a lane scans the next one of the table, and so waits less for slower workers."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,19 @@ class RunSettings:
     """Of each worker; None: no limit."""
     guess: bool = True
     """Whether parts are cut at guessed record boundaries. A wrong guess raises ``WrongSplit``."""
+    lanes_a_worker: int = LANES_A_WORKER
+    """On a broker, where every lane is a stream of its own, 1."""
+
+    @property
+    def lanes(self) -> int:
+        # One worker has nobody to share a table with.
+        return self.workers * self.lanes_a_worker if self.workers > 1 else 1
 
 
 def job_name(prepared: Prepared, settings: RunSettings) -> str:
     """Deterministic for the same queries on the same files, so that a run can be resumed."""
-    parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers), str(settings.guess)]
+    parts = [prepared.plan.digest, str(settings.part_bytes), str(settings.workers), str(settings.lanes)]
+    parts.append(str(settings.guess))
     parts.append(str(MemoryShares.of(settings.memory)))
     for table, files in sorted(prepared.files.items()):
         for file in files:
@@ -74,14 +86,14 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
     fabric; the job itself stays there until the caller has stored the answers and removes it."""
     job = job_name(prepared, settings)
     fabric = open_fabric(pool.fabric, pool.durability)
-    topology = Topology(prepared.plan, settings.workers)
+    topology = Topology(prepared.plan, settings.lanes)
     manifest = Manifest(
         job,
         prepared.plan.dataset,
         tuple(prepared.plan.results),
         dict(prepared.parameters),
         prepared.plan.partitions,
-        settings.workers,
+        settings.lanes,
         prepared.plan.digest,
         settings.workers,
         memory=MemoryShares.of(settings.memory),
@@ -93,10 +105,10 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         if other != job:
             fabric.delete_job(other)
     create(fabric, manifest, topology)
-    most = settings.memory.part_bytes if settings.memory is not None else None
-    upload = Upload(
-        fabric, job, topology, prepared.files, settings.part_bytes, watch=watch, guess=settings.guess, most_bytes=most
-    )
+    sizes = {
+        table: settings.part_bytes or _usual_part_bytes(files, settings) for table, files in prepared.files.items()
+    }
+    upload = Upload(fabric, job, topology, prepared.files, sizes, watch=watch, guess=settings.guess)
     collect = Collect(fabric, job, topology, sink, watch)
     try:
         _drive(upload, collect, pool, watch, lambda: check_logs(fabric, job, topology))
@@ -133,8 +145,8 @@ def run_for_answers(
         return run_in_memory(prepared, Settings(memory=memory), watch)
     with tempfile.TemporaryDirectory(prefix="cauce-") as folder:
         work = WorkFolder(Path(folder))
-        collected = memory.collected_bytes if memory is not None else 0
-        pool = WorkerPool(f"files:{work.path}", workers, prepared.source, collected_bytes=collected)
+        worker_bytes = memory.worker_bytes if memory is not None else 0
+        pool = WorkerPool(f"files:{work.path}", workers, prepared.source, worker_bytes=worker_bytes)
         try:
             pool.start()
             settings = RunSettings(workers, memory=memory)

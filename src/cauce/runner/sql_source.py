@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from cauce.errors import CauceError, DataNotFound, UsageError, WrongColumns
+from cauce.process.isolation import isolated_all
 from cauce.scan.formats.table import all_endings
 from cauce.schema import DatasetSchema, FoundTable, Inferred, TableSchema, files_of, find_table, find_tables, infer
+from cauce.schema.find_tables import unread_files
+from cauce.schema.samples import TABLE_BYTES
 from cauce.schema.structs import quoted
 from cauce.sql_frontend.references import ctes_named, tables_named
 from cauce.sql_frontend.source import SqlSource
 
 Note = Callable[[str], None]
+_SHOWN_FILES = 5
+_JSON_HINT = "; a file of JSON objects, one a line, must end in .ndjson or .jsonl"
 
 
 @dataclass(frozen=True)
@@ -28,25 +35,26 @@ class Given:
     types: Mapping[str, str] = field(default_factory=dict)
 
 
-def source_of(text: str, data: Path, given: Given | None = None, note: Note = lambda _: None) -> SqlSource:
-    """Infers the schemas of the tables that the statements name. Calls `note` with each remark about the files."""
+def source_of(
+    text: str, data: Path, given: Given | None = None, note: Note = lambda _: None, *, isolate: bool = False
+) -> SqlSource:
+    """Infers the schemas of the tables that the statements name. Calls `note` with each remark about the files. With
+    `isolate`, child processes infer them: this process starts no thread."""
     given = given or Given()
     named = tables_named(text)
     paths = [name for name in named if is_path(name)]
-    found = _inferred([find_table(data, path) for path in paths], given.types, note)
-    patterns = {path: inferred.schema.name for path, inferred in zip(paths, found, strict=True)}
+    by_path = [find_table(data, path) for path in paths]
     tables = _found(data, [name for name in named if name not in paths], given.schema, ctes_named(text))
-    lower = {name.lower() for name in named}
-    for table in tables:
-        found += _inferred([table], given.types, note if table.name.lower() in lower else _ignore)
+    found = (_infer_isolated if isolate else _infer_here)([*by_path, *tables])
+    patterns = {path: inferred.schema.name for path, inferred in zip(paths, found, strict=False)}
+    lower = {name.lower() for name in (*named, *(table.name for table in by_path))}
+    for each in found:
+        if each.schema.name.lower() in lower:
+            _note_remarks(each, given.types, note)
     schema = DatasetSchema((*given.schema.tables, *(each.schema for each in _distinct(found))))
     schema.check()
     rows = {each.schema.name: each.rows for each in found if each.rows}
     return SqlSource(text, with_types(schema, given.types), rows, patterns)
-
-
-def _ignore(remark: str) -> None:
-    """For tables that are only listed in an error."""
 
 
 def bytes_named(text: str, data: Path, declared: DatasetSchema) -> int:
@@ -67,13 +75,27 @@ def schema_of(data: Path, types: Mapping[str, str], note: Note = lambda _: None)
     for table in find_tables(data):
         try:
             table.check()
-            found += _inferred([table], types, note)
+            found.append(infer(table))
+            _note_remarks(found[-1], types, note)
         except (DataNotFound, WrongColumns) as problem:
             problems.append(problem)
             note(f"table {table.name} is left out: {problem}")
     if not found:
         raise problems[0]
+    _note_unread(unread_files(data), note)
     return with_types(DatasetSchema(tuple(each.schema for each in found)), types)
+
+
+def _note_unread(names: Sequence[str], note: Note) -> None:
+    if names:
+        more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
+        shown = ", ".join(names[:_SHOWN_FILES])
+        json = _JSON_HINT if any(_is_json(name) for name in names) else ""
+        note(f"files with other endings are not read: {shown}{more}{json}")
+
+
+def _is_json(name: str) -> bool:
+    return name.lower().endswith(".json")
 
 
 def read_schema(file: Path) -> DatasetSchema:
@@ -107,9 +129,19 @@ def _found(data: Path, names: Collection[str], declared: DatasetSchema, ctes: Co
     chosen = [table for table in known if table.name.lower() in wanted]
     for table in chosen:
         table.check()
-    if wanted <= {table.name.lower() for table in chosen} | {name.lower() for name in ctes}:
+    unknown = wanted - {table.name.lower() for table in chosen} - {name.lower() for name in ctes}
+    if not unknown:
         return chosen
+    _check_endings(data, unknown)
     return [table for table in known if not table.problem and _can_be_read(table)]
+
+
+def _check_endings(data: Path, unknown: Collection[str]) -> None:
+    """Raises if an unknown table is the name of a file with an ending that is not read."""
+    for file in unread_files(data):
+        if {file.lower(), Path(file).stem.lower()} & set(unknown):
+            hint = _JSON_HINT if _is_json(file) else f"; files that are read end in {', '.join(all_endings())}"
+            raise DataNotFound(f"{file} in {data} is not read because of its ending{hint}")
 
 
 def _can_be_read(table: FoundTable) -> bool:
@@ -125,19 +157,34 @@ def given_columns(types: Mapping[str, str]) -> set[str]:
     return {column.lower().replace('"', "") for column in types}
 
 
-def _inferred(tables: Collection[FoundTable], types: Mapping[str, str], note: Note) -> list[Inferred]:
-    """The schemas of tables. Notes the remarks about them, except on columns whose type is given."""
-    found = [infer(table) for table in tables]
-    given = given_columns(types)
-    for each in found:
-        for remark in each.notes:
-            note(remark)
-        for column, mixed in each.mixed_columns.items():
-            name = f"{each.schema.name}.{column}"
-            if name.lower() not in given:
-                option = shlex.quote(f"{quoted(each.schema.name)}.{quoted(column)}={mixed.type}")
-                note(f"{each.schema.name}: {mixed.remark}; to read it so: --type {option}")
-    return found
+def _infer_here(tables: Sequence[FoundTable]) -> list[Inferred]:
+    return [infer(table) for table in tables]
+
+
+def _infer_isolated(tables: Sequence[FoundTable]) -> list[Inferred]:
+    """Infers the tables in as many child processes as there are processors, with about equal samples."""
+    shares = [list[int]() for _ in range(min(len(os.sched_getaffinity(0)), len(tables)))]
+    sizes = [min(sum(file.bytes for file in table.files), TABLE_BYTES) for table in tables]
+    for number in sorted(range(len(tables)), key=sizes.__getitem__, reverse=True):
+        min(shares, key=lambda share: sum(sizes[each] for each in share)).append(number)
+    answers = isolated_all([partial(_infer_here, [tables[number] for number in share]) for share in shares])
+    found = {
+        number: inferred
+        for share, answer in zip(shares, answers, strict=True)
+        for number, inferred in zip(share, answer, strict=True)
+    }
+    return [found[number] for number in range(len(tables))]
+
+
+def _note_remarks(inferred: Inferred, types: Mapping[str, str], note: Note) -> None:
+    """Notes the remarks about a table, except on columns whose type is given."""
+    for remark in inferred.notes:
+        note(remark)
+    table, given = inferred.schema.name, given_columns(types)
+    for column, mixed in inferred.mixed_columns.items():
+        if f"{table}.{column}".lower() not in given:
+            option = shlex.quote(f"{quoted(table)}.{quoted(column)}={mixed.type}")
+            note(f"{table}: {mixed.remark}; to read it so: --type {option}")
 
 
 def _distinct(found: list[Inferred]) -> list[Inferred]:

@@ -31,9 +31,18 @@ _FEW = 50
 _FEW_EXCEPTIONS = 0.1
 
 
+def different(cells: pl.Series) -> pl.Series:
+    """The different values of a column, in order, without empty cells."""
+    return cells.drop_nulls().unique(maintain_order=True)
+
+
 def type_of_texts(cells: pl.Series) -> tuple[ColumnType, tuple[str, ...]]:
     """The type of a column of CSV, and the texts that mark its empty cells. Empty cells are null in `cells`."""
-    values = cells.drop_nulls().unique(maintain_order=True)
+    return type_of_values(different(cells))
+
+
+def type_of_values(values: pl.Series) -> tuple[ColumnType, tuple[str, ...]]:
+    """As `type_of_texts`, from the different values of the column."""
     null = values.is_in(NULL_TEXTS)
     others = values.filter(~null)
     if others.is_empty():
@@ -74,9 +83,8 @@ class Exceptions:
     values: int
 
 
-def type_of_most(cells: pl.Series) -> Exceptions | None:
+def type_of_most(values: pl.Series) -> Exceptions | None:
     """The type that reads most of the different values of a text column; None if there is none."""
-    values = cells.drop_nulls().unique(maintain_order=True)
     if len(values) - values.str.contains(_DIGIT).sum() > len(values) * _FEW_EXCEPTIONS:
         # None of the types below has a value without a digit.
         return None

@@ -27,6 +27,7 @@ def spec_of(schema: TableSchema) -> TableSpec:
         quote=schema.quote,
         header=schema.header,
         missing_is_null=True,
+        title=schema.name,
     )
 
 

@@ -55,6 +55,12 @@ def find_tables(folder: Path) -> tuple[FoundTable, ...]:
     return tuple(found.values())
 
 
+def unread_files(folder: Path) -> list[str]:
+    """The files of a folder that `find_tables` ignores because of their ending, by name."""
+    files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_HIDDEN))
+    return sorted(path.name for path in files if not _is_readable(path))
+
+
 def find_table(folder: Path, pattern: str) -> FoundTable:
     """The table of a path or pattern, below the folder unless it is absolute."""
     files = files_at(folder, pattern)

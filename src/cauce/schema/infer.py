@@ -26,7 +26,7 @@ from cauce.scan.headers import is_text
 from cauce.scan.parts import TableFile
 from cauce.scan.reader import read_part
 from cauce.scan.tables import Column, TableSpec
-from cauce.schema.column_types import type_of_most, type_of_texts
+from cauce.schema.column_types import different, type_of_most, type_of_values
 from cauce.schema.dialect import DELIMITERS, Dialect, dialect_of, has_header
 from cauce.schema.find_tables import FoundTable
 from cauce.schema.json_types import json_columns
@@ -70,6 +70,7 @@ class _Columns:
     mixed_columns: dict[str, MixedColumn] = field(default_factory=dict)
     garbled: dict[str, str] = field(default_factory=dict)
     """A remark for each file that is not UTF-8."""
+    paths: dict[str, str] = field(default_factory=dict)
     rows: float = 0.0
 
     def add(self, file: TableFile, names: Iterable[str]) -> None:
@@ -81,25 +82,25 @@ class _Columns:
         for name in self.order:
             kinds = list(self.types.get(name, []))
             nulls: tuple[str, ...] = ()
-            texts = pl.concat(self.texts.get(name, [_NO_TEXTS]))
-            if texts.null_count() < len(texts):
-                of_texts, nulls = type_of_texts(texts)
+            values = different(pl.concat(self.texts.get(name, [_NO_TEXTS])))
+            if len(values):
+                of_texts, nulls = type_of_values(values)
                 kinds.append(of_texts)
                 if of_texts.name == "text":
-                    self._note_exceptions(name, texts)
+                    self._note_exceptions(name, values)
             found = common_type(kinds) if kinds else ColumnType("text")
             yield ColumnSchema(name, str(found), nulls if found.name != "text" else ())
 
-    def _note_exceptions(self, name: str, texts: pl.Series) -> None:
+    def _note_exceptions(self, name: str, values: pl.Series) -> None:
         """Remarks that a few cells, or a format of one country, are the reason why a column is text."""
-        found = type_of_most(texts)
+        found = type_of_most(values)
         if found is not None:
             remark = (
                 f"column {name} is text because of cells such as {found.example!r}; as {found.type}, "
                 f"{found.count:,} of {found.values:,} values of the sample would be rejected"
             )
             self.mixed_columns[name] = MixedColumn(str(found.type), remark)
-        elif (local := local_format(texts)) is not None:
+        elif (local := local_format(values)) is not None:
             sql = local.sql.format(quoted(name))
             self.notes.append(f"column {name} has {local.words}, such as {local.example!r}; in SQL: {sql}")
 
@@ -156,18 +157,20 @@ def _add_csv(columns: _Columns, file: TableFile, form: Csv, dialect: Dialect, he
     sample = sample_of(file, budget, Dialect(delimiter, dialect.quote, len(first.cells)))
     if not is_text(first.cells):
         raise WrongColumns(
-            f"{file.name} is not a text file: its first line holds bytes that are not UTF-8 text; save it as CSV in "
-            "UTF-8, or give it the ending of its format"
+            f"{file.name} is not a text file: its first line holds bytes that are not text; save it as CSV in UTF-8, "
+            "or give it the ending of its format"
         )
-    garbled = garbled_text(sample.pieces)
+    rows_of = (sample.pieces[0][first.end :], *sample.pieces[1:])
+    garbled = garbled_text(rows_of)
     if garbled is not None:
         columns.garbled.setdefault(file.name, garbled)
+        columns.paths[file.name] = file.path
     names = _usable(columns, file, first.cells)
     columns.add(file, names)
     wanted = {name: Column(name) for name in names}
     spec = TableSpec("sample", (), wanted, delimiter=delimiter, quote=dialect.quote, header=header)
     rows = 0
-    for piece in (sample.pieces[0][first.end :], *sample.pieces[1:]):
+    for piece in rows_of:
         block = CsvBlock(spec, file.name, first.cells, 1, padded(piece), len(piece), frozenset(names))
         rows += block.height
         for name in names:
@@ -256,8 +259,9 @@ def _not_utf8(columns: _Columns) -> list[str]:
         return []
     (name, garbled), *others = columns.garbled.items()
     more = f" (and {len(others)} more)" if others else ""
-    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)}"
-    return [f"{name}{more} is not UTF-8, and {garbled}; if that is meant, write it again with {convert}"]
+    path = shlex.quote(columns.paths[name])
+    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {path} > utf8.tmp && mv utf8.tmp {path}"
+    return [f"{name}{more} is not UTF-8, and {garbled}; to convert it, if that is meant: {convert}"]
 
 
 def _missing(columns: _Columns) -> list[str]:

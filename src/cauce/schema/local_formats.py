@@ -38,9 +38,8 @@ _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d"
 _DATE = r"^(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2})$"
 
 
-def local_format(cells: pl.Series) -> LocalFormat | None:
+def local_format(values: pl.Series) -> LocalFormat | None:
     """The format of most different values of a text column; None if they have none of those that are known here."""
-    values = cells.drop_nulls().unique(maintain_order=True)
     return _numbers(values) or _dates(values)
 
 

@@ -81,7 +81,7 @@ def test_a_stopped_node_is_shown_and_started_again(folder: Path) -> None:
     assert broker(folder, "status").code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_three_nodes_form_a_cluster_and_are_stopped(folder: Path) -> None:
     started = broker(folder, "start", "--nodes", "3", "--json")
     assert started.code == 0, started.err

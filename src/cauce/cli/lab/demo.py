@@ -15,7 +15,7 @@ from cauce.datasets import BUILT_IN
 from cauce.terminal.console import check_out, console
 from cauce.terminal.invocation import command
 
-NEXT = ("demo --serve", "explain books", "run books --data YOUR_DIRECTORY --out out/answers")
+NEXT = (("demo", "--serve"), ("schema", "YOUR_DIRECTORY"), ("sql", "SELECT …", "--data", "YOUR_DIRECTORY"))
 FLIGHTS_SHARE = 0.1
 """The flights file is ten times as long as the others: a demo needs a tenth of it."""
 
@@ -27,7 +27,7 @@ def demo_command(out: Path, scale: float, seed: int) -> None:
         soft_wrap=True,
     )
     console().print(
-        "Next: " + ", ".join(command(*each.split()) for each in NEXT),
+        "Next: " + ", ".join(command(*each) for each in NEXT),
         soft_wrap=True,
     )
 
