@@ -31,6 +31,11 @@ sources, environment = sys.argv[1:]
 packages = sysconfig.get_path("purelib", vars={"base": environment})
 Path(sysconfig.get_path("purelib"), "cauce.pth").write_text(f"{sources}\n{packages}\n")
 PYTHON
+    # JupyterLab neither asks whether it may fetch news, nor looks for a newer version.
+    mkdir -p "$jupyter/share/jupyter/lab/settings"
+    cat > "$jupyter/share/jupyter/lab/settings/overrides.json" <<'JSON'
+{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}
+JSON
     echo "$wanted" > "$jupyter/.lock.sum"
 }
 
@@ -43,5 +48,8 @@ mkdir -p "$root/.cache"
     fi
     set_up_jupyter
 ) || exit
-if [ $# -eq 0 ]; then set -- lab "$root/examples/tour.ipynb"; fi
+# With the whole project as its directory, so that links from the notebook to the documentation can be followed.
+if [ $# -eq 0 ]; then
+    set -- lab --notebook-dir="$root" --LabApp.default_url=/lab/tree/examples/tour.ipynb
+fi
 exec "$jupyter/bin/python" -m jupyter "$@"

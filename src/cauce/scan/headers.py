@@ -36,7 +36,7 @@ def check_header(name: str, header: tuple[str, ...], spec: TableSpec, columns: f
         return
     if not is_text(header):
         raise WrongColumns(
-            f"{name} is not a text file: its first line holds bytes that are not UTF-8 text; save it as CSV in UTF-8, "
+            f"{name} is not a text file: its first line holds bytes that are not text; save it as CSV in UTF-8, "
             "or, if it is compressed or Parquet, give it the ending .csv.gz, .csv.zst or .parquet"
         )
     shown = textwrap.shorten(", ".join(header), _SHOWN_CHARACTERS)
@@ -49,5 +49,5 @@ def check_header(name: str, header: tuple[str, ...], spec: TableSpec, columns: f
 
 
 def is_text(cells: tuple[str, ...]) -> bool:
-    """Whether column names are readable text: valid UTF-8 without control characters."""
+    """Whether column names are readable text: without control characters."""
     return not any(_UNREADABLE.search(cell) for cell in cells)

@@ -6,6 +6,7 @@ Rejects of a table arrive in file and line order, in any number of frames.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -106,6 +107,10 @@ class TableRejects:
         """The dataset change with which cells like the example can be read; empty if only a few are rejected."""
         if Fraction(group.cells, max(self.rows, 1)) < REMEDY_SHARE:
             return ""
+        if self.spec.title:
+            # Of SQL: its columns are not declared.
+            option = shlex.quote(f"{self.spec.title}.{group.column}=text")
+            return f"correct the cells, or read them as text: --type {option}" if group.column else ""
         kinds = [each.kind for each in self.spec.columns.values() if each.header == group.column]
         guilty = [kind for kind in kinds if reasons(kind, [group.raw]) == [group.reason]]
         return remedy(guilty[0], group.raw) if guilty else ""
@@ -161,7 +166,7 @@ class RejectSummary:
     def warnings(self) -> list[str]:
         """A warning for each table of which more than half was rejected."""
         return [
-            f"more than half of {each.spec.name} was rejected ({percent(each.share)} of its "
+            f"more than half of {each.spec.shown} was rejected ({percent(each.share)} of its "
             f"{_counted(each.rows + each.records, 'row')}): answers that use the rejected cells leave these rows out"
             for each in self.tables.values()
             if each.share > Fraction(1, 2)
@@ -197,7 +202,7 @@ class RejectLimit:
         for table in summary.tables.values():
             if self.share is not None and table.share > self.share:
                 raise TooManyRejects(
-                    f"{table.rejected:,} of the {_counted(table.rows + table.records, 'row')} of {table.spec.name} "
+                    f"{table.rejected:,} of the {_counted(table.rows + table.records, 'row')} of {table.spec.shown} "
                     f"({percent(table.share)}) rejected, more than the {self.text} allowed"
                 )
 

@@ -30,7 +30,8 @@ class TableSpec:
     in a `required` column is excluded from every query. `null` is a text that, like no text, marks an empty cell.
     A `small` table may be broadcast to every worker. A `quote` encloses cells of CSV (none if it is empty). Without a
     `header` line, the columns are called column0, column1, …. With `missing_is_null`, a column that a file lacks is
-    null in its rows; otherwise the file is refused.
+    null in its rows; otherwise the file is refused. `title` is the name that people know, where logs do not allow it
+    as `name`.
     """
 
     name: str
@@ -43,6 +44,12 @@ class TableSpec:
     quote: str = '"'
     header: bool = True
     missing_is_null: bool = False
+    title: str = field(default="", compare=False, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return self.title or self.name
 
     @property
     def reading(self) -> str:

@@ -161,7 +161,7 @@ def worker_main(home: ServiceDir, entry: ProcessEntry) -> int:
     given = service_config(cluster)
     use_logs(given.logs)
     log_wrong_settings("worker")
-    keep_memory(given.budget.collected_bytes)
+    keep_memory(given.budget.kept_bytes)
     limits = Limits(
         lethal_attempts=given.attempts, run_id=given.run_id or None, collected_bytes=given.budget.collected_bytes
     )

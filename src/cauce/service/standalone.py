@@ -139,7 +139,7 @@ def worker_alone(identity: ProcessIdentity, given: ServiceConfig) -> int:
     _make_home(identity.folder)
     raise_file_limit()
     make_ready()
-    keep_memory(given.budget.collected_bytes)
+    keep_memory(given.budget.kept_bytes)
     use_logs(given.logs)
     log_wrong_settings("worker")
     fabric = open_fabric(given.address(identity.folder), given.durability)

@@ -19,6 +19,14 @@ SHOWN_ROWS = 5
 SHORTEST_TEXT, LONGEST_TEXT = 8, 48
 
 
+def answers_text(dataset: Dataset, heads: Mapping[str, pl.DataFrame], rows: Mapping[str, int]) -> str:
+    """The first rows of each answer, as `show_answer` prints them."""
+    with console().capture() as captured:
+        for query, count in rows.items():
+            show_answer(dataset, query, heads[query], count)
+    return captured.get()
+
+
 def show_answer(dataset: Dataset, query: str, head: pl.DataFrame, rows: int) -> None:
     declared = dataset.queries[query]
     console().print(answer_table(f"{dataset.name}.{query}  {declared.question}", head, declared.columns, rows))

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from cauce.errors import UsageError
+from cauce.runner.answers import in_notebook
 from cauce.runner.local_client import Watch
 from cauce.runner.sinks import Silent
 from cauce.terminal.console import size
@@ -29,20 +30,13 @@ def watch_for(progress: bool | None) -> Callable[[Mapping[str, int]], AbstractCo
 def _watch(totals: Mapping[str, int], progress: bool | None) -> AbstractContextManager[Watch]:
     if progress is False:
         return nullcontext(Silent())
-    if _kernel() is not None:
+    if in_notebook():
         return Bars(totals, NotebookProgress())
     visible = sys.stderr.isatty()
     if progress or visible:
         # Without a terminal, Rich draws the bars once, at the end.
         return Bars(totals, terminal_progress(transient=visible))
     return nullcontext(Silent())
-
-
-def _kernel() -> object | None:
-    """Returns the shell of the running Jupyter kernel, if any. IPython in a terminal has no kernel."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell if getattr(shell, "kernel", None) is not None else None
 
 
 @dataclass

@@ -53,7 +53,7 @@ def _print(line: str, indent: int, style: str = "") -> None:
 
 def _lines(table: TableRejects, group: RejectGroup) -> Iterator[str]:
     counted = f"{group.cells:,} {'record' if group.column is None else 'cell'}{'s' * (group.cells != 1)}"
-    where = table.spec.name if group.column is None else f"{table.spec.name}, column {group.column}"
+    where = table.spec.shown if group.column is None else f"{table.spec.shown}, column {group.column}"
     yield f"{where}: {counted}: {group.reason}"
     raw = group.raw if len(group.raw) <= _RAW_SHOWN else group.raw[:_RAW_SHOWN] + "…"
     yield f"such as {group.file} line {group.line}: {raw!r}"

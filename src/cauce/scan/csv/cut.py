@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -254,11 +254,19 @@ def _cells(record: bytes, delimiter: str, quote: str, name: str) -> tuple[str, .
     if width > MOST_COLUMNS:
         raise WrongColumns(f"the first line of {name} names {width} columns; at most {MOST_COLUMNS} are allowed")
     found = locate(buffer, len(record), delimiter=delimiter, width=width, columns=range(width), quote=quote)
-    raw = (
+    raw = [
         record[start : start + length].replace(mark + mark, mark) if escaped else record[start : start + length]
         for start, length, escaped in zip(found.start.flat, found.length.flat, found.escaped.flat, strict=True)
-    )
-    return tuple(cell.decode("utf-8", "replace") for cell in raw)
+    ]
+    return _names(raw)
+
+
+def _names(cells: Sequence[bytes]) -> tuple[str, ...]:
+    """Names of columns in UTF-8. Where one of them is not, all are in Windows-1252, as spreadsheets write them."""
+    try:
+        return tuple(cell.decode() for cell in cells)
+    except UnicodeDecodeError:
+        return tuple(cell.decode("cp1252", "replace") for cell in cells)
 
 
 def _readinto(chunks: Iterator[bytes]) -> ReadInto:

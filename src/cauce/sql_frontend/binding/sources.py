@@ -102,7 +102,9 @@ class SourceBinder:
         if table is None:
             known = [*self.queries.catalogue.names, *self.queries.ctes]
             there = f"; there are {_listed(known)}" if known else "; there are no tables"
-            raise StatementError(f"there is no table {name}{did_you_mean(name, known) or there}", at(node))
+            raise StatementError(
+                f"there is no table {name}{did_you_mean(name, map(_written, known)) or there}", at(node)
+            )
         columns = tuple(
             Visible(column, self.queries.names.fresh(column), kind) for column, kind in table.columns.items()
         )
@@ -248,7 +250,12 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 _SHOWN_TABLES = 20
 
 
+def _written(name: str) -> str:
+    """A name as a statement writes it."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f'"{name}"'
+
+
 def _listed(names: list[str]) -> str:
     """Names of tables as a statement writes them."""
-    shown = [name if re.fullmatch(r"[^\W\d]\w*", name) else f'"{name}"' for name in names[:_SHOWN_TABLES]]
-    return ", ".join(shown) + (f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else "")
+    more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
+    return ", ".join(map(_written, names[:_SHOWN_TABLES])) + more
