@@ -77,9 +77,16 @@ def is_apart(nodes: Nodes, name: str) -> bool:
 
 
 def pauses_minorities(nodes: Nodes) -> bool:
-    """Whether nodes that do not see a majority pause. Since 4.3 they go on, but cannot change what needs a majority."""
+    """Whether nodes that do not see a majority pause. With Khepri, and so since 4.3, they go on, but cannot change what
+    needs a majority."""
     version = nodes.place.version_of(nodes.node(nodes.names[0]))
-    return numbers(version or "") < WITHOUT_PARTITION_HANDLING
+    return numbers(version or "") < WITHOUT_PARTITION_HANDLING and not os.environ.get(KHEPRI)
+
+
+def use_khepri_if_chosen(nodes: Nodes) -> None:
+    """Versions before 4.2 use Mnesia otherwise."""
+    if os.environ.get(KHEPRI):
+        nodes.ctl(nodes.names[0], "enable_feature_flag", "--opt-in", "khepri_db")
 
 
 @contextmanager
@@ -96,8 +103,7 @@ def _running(folder: Path, count: int) -> Nodes:
         fcntl.flock(file, fcntl.LOCK_EX)
         guard(folder, folder / "nodes")
         nodes = start(folder / "nodes", count)
-        if os.environ.get(KHEPRI):
-            nodes.ctl(nodes.names[0], "enable_feature_flag", "--opt-in", "khepri_db")
+        use_khepri_if_chosen(nodes)
         return nodes
 
 

@@ -44,6 +44,15 @@ REAL_THINGS = (
 """Directories and files whose tests start services, commands, brokers and browsers. Tests marked `quick` there run in
 every round."""
 
+HEAVY = (
+    "e2e/test_memory_budget",
+    "gateway/jobs/test_damaged_jobs",
+    "lab/test_generators",
+    "scan/formats/test_arrow_columns",
+    "worker/memory/test_external_sort",
+)
+"""Further files that take seconds of processor time each: `./test quick` leaves them out."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell ignores it in background jobs, and every process that a test starts would inherit that.
@@ -55,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
-        real = str(item.path.relative_to(TESTS)).startswith(REAL_THINGS)
+        real = str(item.path.relative_to(TESTS)).startswith((*REAL_THINGS, *HEAVY))
         if real and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.slow)
     yield

@@ -20,6 +20,7 @@ from cauce.gateway.tokens import create_token
 from cauce.lab.broker.hosts import Host, Network
 from cauce.lab.broker.nodes import Nodes, start
 from cauce.process.lease_count import LEASE_COUNTS_VARIABLE, lease_count
+from tests.brokers import use_khepri_if_chosen
 from tests.service.running import until
 
 RIGHT = ("r3", "w3", "g2", "c2")
@@ -131,6 +132,7 @@ def spread(folder: Path) -> Iterator[Spread]:
             nodes = start(
                 folder / "nodes", hosts=[each.address for each in hosts], prefixes=[each.prefix for each in hosts]
             )
+            use_khepri_if_chosen(nodes)
             fabric = f"{nodes.address}?namespace=hosts-{os.getpid()}"
             made = Spread(network, nodes, folder, fabric, create_token(folder / "tokens.json", "tester"))
             try:

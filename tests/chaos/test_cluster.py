@@ -65,7 +65,9 @@ def test_last_doctor_restarts_the_others_after_kills_during_an_election(tmp_path
         sending.finish()
 
 
-@pytest.mark.parametrize("survivor", ["worker-2", "gateway-1", "doctor-2"])
+@pytest.mark.parametrize(
+    "survivor", ["worker-2", *(pytest.param(each, marks=pytest.mark.soak) for each in ("gateway-1", "doctor-2"))]
+)
 def test_one_surviving_process_restarts_all_others(tmp_path: Path, case: Case, survivor: str) -> None:  # noqa: F811
     with Cluster(tmp_path) as cluster:
         cluster.until_well()

@@ -96,6 +96,7 @@ def test_power_cuts_change_no_answer_of_a_run(volatile_disk: VolatileDisk, movie
     assert dropped(trial.reports) > 0
 
 
+@pytest.mark.soak
 def test_power_cuts_change_no_answer_of_sql(volatile_disk: VolatileDisk, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

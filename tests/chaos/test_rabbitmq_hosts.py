@@ -19,7 +19,7 @@ from cauce.client import Service
 from cauce.client.settings import Sent
 from cauce.fabric.contract import START, Fabric, Position
 from cauce.fabric.factory import open_fabric
-from cauce.fabric.names import Log, job_name
+from cauce.fabric.names import Log, owner_and_job
 from cauce.fabric.records import Record
 from cauce.lab.broker.hosts import Host
 from cauce.worker.stats import STATS_LOG, load_stats
@@ -96,7 +96,8 @@ def report(fault: str, stood_s: float) -> None:
 def at_work(service: Spread, jobs: list[str]) -> set[str]:
     """The generations of the workers that have processed anything of some jobs."""
     with closing(open_fabric(service.fabric)) as fabric:
-        names = [job_name("tester", job) for job in jobs]
+        names = [name for name in fabric.jobs() if (owner_and_job(name) or ("", ""))[1] in jobs]
+        assert len(names) == len(jobs)
         stats = [load_stats(each.body) for name in names for each in everything(fabric, name, STATS_LOG)]
     return {each.worker_id for each in stats for task in each.tasks.values() if task.read.records or task.sent}
 

@@ -99,7 +99,7 @@ def outcome(client: Interrupted, deadline: float) -> str:
         try:
             while (status := job.status()).state not in ENDED:
                 if time.monotonic() > deadline:
-                    sys.stdout.write(f"{client.job} {status.state}: {job.why()}\n")
+                    sys.stdout.write(f"{client.job} {status.state}: {job.why()}; its client: {client.problem}\n")
                     return WAITS
                 time.sleep(0.2)
             if status.state != "done":

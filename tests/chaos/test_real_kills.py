@@ -26,7 +26,7 @@ FABRICS = ("files", "rabbitmq")
 
 def kind(dataset: str, fabric: str) -> object:
     """One dataset of each fabric is in the regular tests: all of them take minutes."""
-    usual = (dataset, fabric) in {("movies", "files"), ("coffee", "rabbitmq")}
+    usual = (dataset, fabric) in {("coffee", "files"), ("movies", "rabbitmq")}
     return pytest.param(dataset, fabric, marks=pytest.mark.slow if usual else pytest.mark.soak)
 
 

@@ -28,7 +28,6 @@ NOT_RUN = {
     r"^docker ": "starts containers",
     r"^\./cauce mcp ": "serves until its input ends; tests/mcp talks to it",
     r"scripts/wheel\.sh|out/installed": "builds and installs the wheel; tests/test_wheel.py does it",
-    r"^scripts/notebook\.sh": "installs JupyterLab and serves until Ctrl-C; tests/docs/test_notebook.py calls it",
     r"out/audit": "asks a service on the network for vulnerabilities",
     r"10\.0\.0\.\d|/var/lib/cauce": "speaks of other machines",
 }
@@ -36,7 +35,7 @@ NOT_RUN = {
 RUN_ELSEWHERE = {("docs/tutorial.md", "./cauce demo"): "the README runs it"}
 """Lines of pages that another test already runs."""
 
-OTHERS = ("docker", "python3", "out/audit/bin/pip-audit", "scripts/notebook.sh", "scripts/wheel.sh")
+OTHERS = ("docker", "python3", "out/audit/bin/pip-audit", "scripts/wheel.sh")
 """Programs that are not ours, in lines that are not run."""
 
 SMALLER = {

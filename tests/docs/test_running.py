@@ -25,6 +25,7 @@ PYTHON_RUNS = ("README.md", "docs/cookbook.md", "docs/tutorial.md", "docs/servic
 NAMED = re.compile(r"# ((?:\w+/)*\w+\.py)\n")
 LEAVES_NOTHING = ("README.md", "docs/cookbook.md", "docs/how-it-works.md", "docs/tutorial.md")
 """Pages whose commands people run in their clone: they write into directories that git ignores."""
+EXERCISES = ("docs/how-it-works.md",)
 SHOWS_RESULTS = ("docs/cookbook.md",)
 """Pages whose blocks without a language are lines that the commands print."""
 
@@ -46,6 +47,11 @@ def script_of_page(page: Path) -> str:
 
 
 WITH_COMMANDS = [page for page in PAGES if not is_record(page) and script_of_page(page)]
+
+
+def kind(page: Path) -> object:
+    """The exercises take long, and other pages have the same commands."""
+    return pytest.param(page, id=name_of(page), marks=[pytest.mark.soak] if name_of(page) in EXERCISES else [])
 
 
 def adapted(script: str) -> str:
@@ -116,7 +122,7 @@ def printed(session: Session) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
+@pytest.mark.parametrize("page", [kind(page) for page in WITH_COMMANDS])
 def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
     script = adapted(script_of_page(page))
     if "broker start" in script:

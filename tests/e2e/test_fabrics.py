@@ -22,8 +22,9 @@ def answers_of(dataset: str, data: Path, out: Path, fabric: list[str]) -> dict[s
     return {path.stem: path.read_bytes() for path in out.glob("*.csv")}
 
 
+# On files tests/client/test_real.py runs every dataset, too.
 @pytest.mark.slow
-@pytest.mark.parametrize("fabric", ["files", "rabbitmq"], indirect=True)
+@pytest.mark.parametrize("fabric", [pytest.param("files", marks=pytest.mark.soak), "rabbitmq"], indirect=True)
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_generated_rows(dataset: str, fabric: list[str], tmp_path: Path) -> None:
     generate(dataset, tmp_path / "data", scale=min(SMALL[dataset] / 5, TINY[dataset]), seed=9)

@@ -22,7 +22,7 @@ def test_tiny_data(dataset: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("dataset", BUILT_IN)
 def test_small_data(dataset: str, seed: int, tmp_path: Path) -> None:
     generate(dataset, tmp_path, scale=SMALL[dataset], seed=seed)

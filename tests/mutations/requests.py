@@ -199,7 +199,7 @@ OTHER_TENANTS = Attack(
         Mutation(
             "lists-without-pages",
             "The list of jobs returned all jobs and tombstones at once.",
-            in_file("gateway/jobs/job_service.py", ("page = found[:limit]", "page = found")),
+            in_file("gateway/jobs/progress/job_list.py", ("page = found[:limit]", "page = found")),
             (f"{TOMBSTONES}::test_jobs_and_tombstones_are_listed_by_pages",),
         ),
     ),

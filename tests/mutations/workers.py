@@ -304,8 +304,8 @@ UNREADABLE_LOGS = Attack(
             "damage-hides-the-list-of-jobs",
             "An unreadable manifest of one job prevented the list of all jobs of its owner.",
             in_file(
-                "gateway/jobs/job_service.py",
-                ("            return [_Listed(0.0, job, problem)]\n", "            raise problem\n"),
+                "gateway/jobs/progress/job_list.py",
+                ("            yield Listed(0.0, owner, job, problem)\n", "            raise problem\n"),
             ),
             (
                 "tests/gateway/jobs/test_damaged_jobs.py"
@@ -317,8 +317,8 @@ UNREADABLE_LOGS = Attack(
             "damage-of-logs-hides-the-list-of-jobs",
             "An unreadable log of one job prevented the list of all jobs of its owner.",
             in_file(
-                "gateway/jobs/job_service.py",
-                ("return self._statuses.of_damaged(owner, listed.job, problem)", "raise problem"),
+                "gateway/jobs/progress/job_list.py",
+                ("return self._statuses.of_damaged(listed.owner, listed.job, problem)", "raise problem"),
             ),
             (
                 "tests/gateway/jobs/test_damaged_jobs.py"
@@ -330,8 +330,8 @@ UNREADABLE_LOGS = Attack(
             "damage-unlisted",
             "An unreadable job was missing from the list of jobs.",
             in_file(
-                "gateway/jobs/job_service.py",
-                ("            return [_Listed(0.0, job, problem)]\n", "            return []\n"),
+                "gateway/jobs/progress/job_list.py",
+                ("            yield Listed(0.0, owner, job, problem)\n", ""),
             ),
             (
                 "tests/gateway/jobs/test_damaged_jobs.py"

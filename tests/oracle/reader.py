@@ -66,7 +66,7 @@ def read(data: bytes, delimiter: str = ",", quoted_limit_bytes: int = QUOTED_LIM
         return Sheet(header=[])
     if first.cells is None:
         raise ValueError(f"the header on line {first.line} has broken quoting")
-    sheet = Sheet(header=[_decoded(cell) for cell in first.cells])
+    sheet = Sheet(header=_names(first.cells))
     expected = len(sheet.header)
     for cut in cuts:
         if cut.cells is None:
@@ -150,6 +150,15 @@ def _any_field_size() -> Iterator[None]:
 
 def _without_end(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+
+
+def _names(cells: list[str]) -> list[str]:
+    """UTF-8, or Windows-1252 if a name is not UTF-8."""
+    raw = [cell.replace(_LONE_CR, "\r").encode("latin-1") for cell in cells]
+    try:
+        return [cell.decode() for cell in raw]
+    except UnicodeDecodeError:
+        return [cell.decode("cp1252", "replace") for cell in raw]
 
 
 def _decoded(text: str) -> str:
