@@ -42,7 +42,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     return Case(data, pieces_of("books", data, 2**18, QUERIES), answer("books", data, QUERIES))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Two gateways and two workers on one port."""
     with Running(tmp_path_factory.mktemp("service"), "serve", "--workers", "2", "--gateways", "2") as running:
@@ -51,7 +51,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     assert not running.events("internal error"), running.log_text()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def done(service: Running, case: Case) -> str:
     """A job that has ended well."""
     assert service.create("done", queries=QUERIES).status == 201

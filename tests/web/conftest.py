@@ -39,7 +39,7 @@ def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     options = ("--workers", "2", "--gateways", "1", "--dataset", str(river.PATH))
     with Running(tmp_path_factory.mktemp("service"), "serve", *options) as running:
@@ -48,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     assert not running.events("internal error"), running.log_text()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def done(service: Running, coffee: Path) -> str:
     """A job that has ended well."""
     from cauce.client import Service
@@ -65,7 +65,7 @@ def river_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def river_job(service: Running, river_files: Path) -> str:
     """A job with the longest names that are allowed, done."""
     job = "every-station-of-the-river-and-its-tributaries.with-64-characters"[:64]
@@ -76,7 +76,7 @@ def river_job(service: Running, river_files: Path) -> str:
     return job
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def failed_job(service: Running, river_files: Path) -> str:
     """A job that one of its scan tasks has failed."""
     job = "this-job-fails-in-its-scan"
@@ -88,7 +88,7 @@ def failed_job(service: Running, river_files: Path) -> str:
     return job
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def rejecting_job(service: Running, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A job whose readings have cells that are no numbers, and records with too many cells."""
     folder = tmp_path_factory.mktemp("rejects")
@@ -100,7 +100,7 @@ def rejecting_job(service: Running, tmp_path_factory: pytest.TempPathFactory) ->
     return "with-rejects"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kept(service: Running, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the dataset that the service keeps as `shop`."""
     folder = tmp_path_factory.mktemp("shop")
@@ -109,7 +109,7 @@ def kept(service: Running, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sql_job(service: Running, kept: Path) -> str:
     """A job over the kept dataset, done."""
     assert kept.is_dir()

@@ -22,7 +22,7 @@ def page(browser: Browser, service: Running) -> Any:
         yield found.open("#/new")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def daily_job(service: Running, kept: object) -> str:
     """An answer with a row for each day of a year, and two numbers."""
     assert kept

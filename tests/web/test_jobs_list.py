@@ -18,7 +18,7 @@ MANY = 30
 PAGE_JOBS = 25
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def many(service: Running) -> list[str]:
     """Jobs that were created, every third of them cancelled."""
     names = [f"listed-{number:02}" for number in range(MANY)]
