@@ -1,10 +1,15 @@
 """Compiles all kernels that are not in the cache yet, so that no run waits for the compiler."""
 
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from cauce.process.isolation import isolated_all
 from cauce.scan import text_hash
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup, short_text
 from cauce.scan.integers import groups, key_bits, key_table, narrow, scatter
-from cauce.scan.native.kernel import declared
+from cauce.scan.native.kernel import Kernel, declared
 from cauce.scan.sentiment import compound, emoji
 
 __all__ = [
@@ -26,5 +31,11 @@ __all__ = [
 
 
 def compile_kernels() -> None:
-    for kernel in declared:
+    """On all processors that this process may use."""
+    processes = len(os.sched_getaffinity(0))
+    isolated_all([partial(_load, declared[number::processes]) for number in range(processes)])
+
+
+def _load(kernels: Sequence[Kernel]) -> None:
+    for kernel in kernels:
         kernel.load()
