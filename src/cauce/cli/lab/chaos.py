@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -231,6 +230,9 @@ def _print_faults(outcome: _Outcome) -> None:
 
 
 def _play_many(play: Callable[[range], Played], options: ScheduleOptions) -> None:
+    # Loaded here: it loads multiprocessing and logging, which no other command needs.
+    from concurrent.futures import ProcessPoolExecutor
+
     started = time.monotonic()
     seeds = range(options.first, options.first + options.schedules)
     done = faults = 0
