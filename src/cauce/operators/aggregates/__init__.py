@@ -4,7 +4,7 @@ from cauce.operators.aggregates.base import Aggregate, Aggregates, Batch, OfColu
 from cauce.operators.aggregates.by_value import ByValue, CountDistinct, Mode, ModeCount
 from cauce.operators.aggregates.count import Count
 from cauce.operators.aggregates.extremes import All, Any, First, Max, Min
-from cauce.operators.aggregates.group_by import ALL, final, merge, partial
+from cauce.operators.aggregates.group_by import ALL, are_added, final, merge, merge_rows, partial
 from cauce.operators.aggregates.lists import Collect, Quantile, QuantileDisc
 from cauce.operators.aggregates.modifiers import Filtered, OfDistinct
 from cauce.operators.aggregates.moments import Moment, Moments
@@ -41,7 +41,9 @@ __all__ = [
     "QuantileDisc",
     "StringAgg",
     "Sum",
+    "are_added",
     "final",
     "merge",
+    "merge_rows",
     "partial",
 ]

@@ -48,12 +48,27 @@ def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, i
     """Merges the concatenated states of any number of batches into one per group; with `in_order`, in order of first
     occurrence."""
     batch = Batch(frame, keys or (ALL,))
-    if not in_order and frame.height >= _SOME_ROWS and _all_add(frame, aggregates):
+    if not in_order and frame.height >= _SOME_ROWS and are_added(frame, aggregates):
         groups = add_groups(frame, batch.keys)
         if groups is not None:
             return groups
     expressions = [each for name, aggregate in aggregates.items() for each in aggregate.merge(batch, name)]
     return _finished(batch, _merge_groups(frame, batch.keys, expressions, in_order), aggregates)
+
+
+def merge_rows(
+    frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, nulls: bool = False
+) -> pl.DataFrame:
+    """As `partial`, of rows that have states of other groups instead of values."""
+    keys = keys or (ALL,)
+    if not nulls and any(frame.get_column(key).null_count() for key in keys):
+        frame = frame.drop_nulls(list(keys))
+    return merge(_canonical(frame), keys, aggregates, in_order=True)
+
+
+def are_added(frame: pl.DataFrame, aggregates: Aggregates) -> bool:
+    """Whether all states of the aggregates, with the columns of this frame, are merged by adding integers."""
+    return all(aggregate.adds(frame.schema, name) for name, aggregate in aggregates.items())
 
 
 def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> pl.DataFrame:
@@ -78,10 +93,6 @@ def _of_rows(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
     states = batch.frame.select([*batch.keys, *expressions])
     # One value per row also in columns of a literal.
     return _finished(batch, pl.DataFrame(states.get_columns()), aggregates)
-
-
-def _all_add(frame: pl.DataFrame, aggregates: Aggregates) -> bool:
-    return all(aggregate.adds(frame.schema, name) for name, aggregate in aggregates.items())
 
 
 def _canonical(frame: pl.DataFrame) -> pl.DataFrame:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.operators.aggregates import ALL, Aggregate, final, merge, partial
+from cauce.operators.aggregates import ALL, Aggregate, are_added, final, merge, merge_rows, partial
 from cauce.operators.aggregates.base import UNKNOWN
+from cauce.operators.join import Build, join
 from cauce.operators.late import Late
 from cauce.plan.checks.keys import check_keys
 from cauce.plan.nodes.base import Mergeable, Merging, Node, Unary, Wanted, refuse_position
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
-from cauce.plan.schema import Schema, type_name
+from cauce.plan.nodes.join import Join
+from cauce.plan.nodes.project import Pick, Select, WithColumns
+from cauce.plan.schema import Schema, roots, type_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,17 +109,21 @@ class Partial(Grouping, Merging):
 
     may_repeat: bool = False
 
+    @property
+    def read(self) -> list[str]:
+        """The columns that the aggregates read."""
+        return list(dict.fromkeys(name for each in self.aggregates.values() for name in each.columns))
+
     def rows(self, evaluation: Evaluation) -> Late:
-        return evaluation.merged(
-            self.child, self._partial, lambda frame: merge(frame, self.keys, self.aggregates, in_order=True)
-        )
+        eager = _EagerAggregation.of(evaluation, self)
+        child, step = (self.child, self._partial) if eager is None else (eager.source.left, eager.partial)
+        return evaluation.merged(child, step, lambda frame: merge(frame, self.keys, self.aggregates, in_order=True))
 
     def _partial(self, rows: Late) -> pl.DataFrame:
         if not self.keys:
             rows = rows.with_columns([pl.lit(0, dtype=pl.Int8).alias(ALL)])
-        read = [name for each in self.aggregates.values() for name in each.columns]
         return partial(
-            rows.frame([*(self.keys or (ALL,)), *read]),
+            rows.frame([*(self.keys or (ALL,)), *self.read]),
             self.keys,
             self.aggregates,
             nulls=self.nulls,
@@ -159,3 +166,104 @@ class Final(Grouping, Mergeable):
 
     def describe(self) -> str:
         return f"final {self._describe_groups()}"
+
+
+Projections = Sequence[Select | WithColumns]
+
+
+@dataclass(frozen=True)
+class _EagerAggregation:
+    """The partial aggregates of an inner join without its pairs.
+
+    If groups are made by columns of the left side, and aggregates read columns of the right side alone, the rows of the
+    right side are aggregated by the keys of the join first. Each row of the left side then meets one state instead of
+    all rows of its key. Only states that are merged by adding integers are computed so: the result has the same bytes
+    as that of all pairs. `of_left` computes the keys of the groups, `of_right` the columns that the aggregates read."""
+
+    evaluation: Evaluation
+    source: Join
+    groups: Partial
+    of_left: Projections
+    of_right: Projections
+
+    @staticmethod
+    def of(evaluation: Evaluation, groups: Partial) -> _EagerAggregation | None:
+        """None if the groups are not those of such a join, or if the join is not far larger than its sides."""
+        projections, source = _above_source(groups.child)
+        if not isinstance(source, Join) or source.how != "inner" or source.predicates:
+            return None
+        of_left, left = _only(projections, frozenset(groups.keys))
+        of_right, right = _only(projections, frozenset(groups.read))
+        if not left <= set(source.left.names) or not right <= set(source.right.names) - set(source.left.names):
+            return None
+        if not evaluation.expands(source) or source.in_blocks(evaluation):
+            return None
+        made = _EagerAggregation(evaluation, source, groups, of_left, of_right)
+        return made if are_added(made._states(made._right.clear()), groups.aggregates) else None
+
+    def partial(self, rows: Late) -> pl.DataFrame:
+        """The states of the groups for these rows of the left side."""
+        states, on = self._states_for(rows), self.source.on
+        # Columns of the left side may have the names of the states.
+        own = [f"#{number}" for number in range(states.width - len(on))]
+        renamed = pl.DataFrame(states.get_columns())
+        renamed.columns = [*on, *own]
+        joined = join(rows, Build(renamed, on, self.source.nulls_equal), "inner")
+        found = joined.frame(own)
+        found.columns = states.columns[len(on) :]
+        keyed = self._keys_of(joined).hstack(found)
+        return merge_rows(keyed, self.groups.keys, self.groups.aggregates, nulls=self.groups.nulls)
+
+    def _keys_of(self, joined: Late) -> pl.DataFrame:
+        if not self.groups.keys:
+            return pl.DataFrame({ALL: pl.zeros(joined.height, pl.Int8, eager=True)})
+        return self._projected(self.of_left, joined).frame(self.groups.keys)
+
+    @property
+    def _right(self) -> pl.DataFrame:
+        return self.source.build(self.evaluation).frame
+
+    @cached_property
+    def _all_states(self) -> pl.DataFrame:
+        return self._states(self._right)
+
+    def _states_for(self, rows: Late) -> pl.DataFrame:
+        """The states of the right side, without its rows that have no match: a projection may fail on these, and the
+        join drops them."""
+        found = Build(rows.frame(self.source.on), self.source.on, self.source.nulls_equal).matching(Late(self._right))
+        return self._all_states if len(found) == self._right.height else self._states(self._right[found])
+
+    def _states(self, right: pl.DataFrame) -> pl.DataFrame:
+        """The states of rows of the right side, after the keys of the join, which have other names here."""
+        keyed = right.select(self.source.on)
+        keyed.columns = [f"#on{number}" for number in range(keyed.width)]
+        if self.groups.read:
+            keyed = keyed.hstack(self._projected(self.of_right, Late(right)).frame(self.groups.read))
+        return partial(keyed, keyed.columns[: len(self.source.on)], self.groups.aggregates, nulls=True)
+
+    def _projected(self, projections: Projections, rows: Late) -> Late:
+        for each in projections:
+            rows = each.apply(self.evaluation, rows)
+        return rows
+
+
+def _above_source(node: Node) -> tuple[list[Select | WithColumns], Node]:
+    """The projections above a node of another kind, the last one first, and that node."""
+    found: list[Select | WithColumns] = []
+    while isinstance(node, Select | WithColumns | Pick):
+        if not isinstance(node, Pick):
+            found.append(node)
+        node = node.child
+    return found, node
+
+
+def _only(projections: Projections, wanted: frozenset[str]) -> tuple[Projections, frozenset[str]]:
+    """What the projections, of which the last one comes first, compute of these columns, the first one first; and the
+    columns that it reads."""
+    kept: list[Select | WithColumns] = []
+    for each in projections:
+        used = tuple(one for one in each.expressions if one.meta.output_name() in wanted)
+        if used:
+            kept.append(replace(each, expressions=used))
+        wanted = (wanted - {one.meta.output_name() for one in used}) | roots(used)
+    return kept[::-1], wanted

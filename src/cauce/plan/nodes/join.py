@@ -99,35 +99,36 @@ class Join(Beside, Expanding):
         )
 
     def apply(self, evaluation: Evaluation, rows: Late) -> Late:
-        return join(rows, self._build(evaluation), self.how)
+        return join(rows, self.build(evaluation), self.how)
 
-    def _build(self, evaluation: Evaluation) -> Build:
+    def build(self, evaluation: Evaluation) -> Build:
+        """The right side, if it is not in blocks."""
         return evaluation.build(self.right, self.on, self.nulls_equal)
 
     def expansion(self, evaluation: Evaluation, rows: Late) -> Expansion | None:
         columns = columns_of(self.left, rows)
-        return expanding_join(rows, columns, self._build(evaluation), self.how, evaluation.slice_cells)
+        return expanding_join(rows, columns, self.build(evaluation), self.how, evaluation.slice_cells)
 
     def streams(self, edges: Collection[int]) -> bool:
         found = [side.streams(edges) for side in self.inputs]
         return any(found)
 
     def expands(self, evaluation: Evaluation) -> bool:
-        return bool(self.predicates) or self._in_blocks(evaluation) or super().expands(evaluation)
+        return bool(self.predicates) or self.in_blocks(evaluation) or super().expands(evaluation)
 
-    def _in_blocks(self, evaluation: Evaluation) -> bool:
+    def in_blocks(self, evaluation: Evaluation) -> bool:
         """Whether the right side is too large for the memory."""
         received = [node for node in received_by(self.right) if evaluation.streamed(node.edge) is not None]
         return bool(received) and self.right.streams([node.edge for node in received])
 
     def pieces(self, evaluation: Evaluation) -> Iterator[Late]:
-        in_blocks = self._in_blocks(evaluation)
+        in_blocks = self.in_blocks(evaluation)
         if not self.predicates and not in_blocks:
             yield from super().pieces(evaluation)
             return
         for rows in self._left_pieces(evaluation) if in_blocks else evaluation.pieces(self.left):
             columns = columns_of(self.left, rows)
-            builds = self._blocks(evaluation) if in_blocks else iter([self._build(evaluation)])
+            builds = self._blocks(evaluation) if in_blocks else iter([self.build(evaluation)])
             found = residual_join(rows, columns, builds, self.how, self.predicates, evaluation.slice_cells)
             if evaluation.in_order:
                 yield in_left_order(found, columns_of(self, rows))
