@@ -13,7 +13,7 @@ from cauce.fabric.records import Kind, Record, record
 from cauce.job.completion import Names
 from cauce.job.log_reader import LogReader
 from cauce.worker.loop import Worker
-from cauce.worker.tasks.lost_records import PASSES, LossCheck
+from cauce.worker.tasks.lost_records import PASSES, LossCheck, RepeatedReads
 from tests.e2e.hostile_rows import write_hostile_rows
 from tests.gateway.serving import JOB, OWNER, Sent, World, cut, run_to_end, send
 
@@ -135,3 +135,20 @@ def test_an_input_that_is_still_open_is_not_checked() -> None:
     assert not names.complete
     assert not LossCheck().reads_again(fabric, "j", names, reader)
     assert not fabric.barriers
+
+
+def test_records_that_repeated_reads_do_not_find_count_as_lost() -> None:
+    _, names, _ = closed(0, 2, count=3)
+    reads = RepeatedReads()
+    for _ in range(PASSES):
+        reads.failed(LOG, "j", names)
+    with pytest.raises(CorruptRecord, match=r"log edge.* of job j "):
+        reads.failed(LOG, "j", names)
+
+
+def test_a_read_that_finds_all_records_ends_the_count() -> None:
+    _, names, _ = closed(0, 2, count=3)
+    reads = RepeatedReads()
+    for _ in range(PASSES + 1):
+        reads.failed(LOG, "j", names)
+        reads.succeeded()
