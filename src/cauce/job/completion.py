@@ -63,6 +63,12 @@ class Names:
         """The number of records with which a producer has closed its output, if it has."""
         return self._ends.get(producer)
 
+    def closed_and_short(self) -> frozenset[int]:
+        """The producers that have closed their output, and of which records are missing."""
+        return frozenset(
+            producer for producer, count in self._ends.items() if len(self._digests.get(producer, ())) < count
+        )
+
     @property
     def complete(self) -> bool:
         return all(

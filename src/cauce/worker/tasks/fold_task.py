@@ -146,7 +146,8 @@ class FoldTask(Task):
                 self._work_in_parts(too_large=too_large)
             else:
                 self._work_at_once()
-        except NotVisible:
+        except NotVisible as problem:
+            self.repeated_reads.failed(problem.log, self.context.job, problem.names)
             return Step.WAITING
         self.flush()
         self.context.budget.account.release(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from cauce.worker.memory.account import MemoryAccount
 from cauce.worker.memory.spill import MemorySpill, Spill
 from cauce.worker.tasks.activity import Activity
 from cauce.worker.tasks.limits import Limits
+from cauce.worker.tasks.lost_records import LossCheck
 
 _CELL_BYTES = 32
 
@@ -75,6 +77,7 @@ class JobContext:
         process: another one may have waited for that."""
         self._shared: dict[int, Intake] = {}
         self._received: dict[tuple[int, ...], Received] = {}
+        self._loss_checks: WeakKeyDictionary[Intake, LossCheck] = WeakKeyDictionary()
 
     def intake(self, edge: Edge, partition: int) -> Intake:
         """The input of a partition from an edge. A broadcast edge has one object for all tasks."""
@@ -102,7 +105,7 @@ class JobContext:
 
     def advance(self, intake: Intake, before: Callable[[int], None] = lambda size: None) -> bool:
         """Reads the next batch; false if there was nothing to read. Calls `before` with the size of the batch before it
-        is processed."""
+        is processed. Raises CorruptRecord if the fabric has lost records of the input."""
 
         def process(records: Sequence[Record]) -> None:
             if records:
@@ -116,7 +119,13 @@ class JobContext:
         moved = intake.reader.read(self.fabric, self.job, process)
         if moved and intake.edge.spread == "broadcast":
             self.news += 1
-        return moved
+        return moved or self._reads_again(intake)
+
+    def _reads_again(self, intake: Intake) -> bool:
+        if intake.complete:
+            return False
+        check = self._loss_checks.setdefault(intake, LossCheck())
+        return check.reads_again(self.fabric, self.job, intake.names, intake.reader)
 
     def _drop_if_too_large(self, intake: Intake) -> None:
         """Drops the keys of a filter if they exceed its share of the memory for broadcast inputs. All workers must

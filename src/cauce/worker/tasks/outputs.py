@@ -34,6 +34,8 @@ class FoldOutput:
                     sent[partition] += 1
 
     def end(self) -> None:
+        """Closes the output of each partition, after its records are confirmed: its reader relies on that."""
+        self._task.flush()
         for edge in self._task.spec.stage.sends:
             for partition, count in enumerate(self.sent[edge.number]):
                 self._task.send_end(edge, partition, count)

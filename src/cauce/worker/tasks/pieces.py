@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from cauce.fabric.contract import Fabric
+from cauce.fabric.contract import Fabric, Log
 from cauce.job.completion import Names
 from cauce.job.frames import load_frame
 from cauce.job.log_reader import LogReader
@@ -23,7 +23,12 @@ from cauce.worker.tasks.job_context import JobContext
 
 
 class NotVisible(Exception):
-    """Records that an earlier holder has read are not visible to this process yet."""
+    """Records of a log that this task or an earlier holder has read are not visible to this process yet."""
+
+    def __init__(self, log: Log, names: Names) -> None:
+        super().__init__(str(log))
+        self.log = log
+        self.names = names
 
 
 class NeedsAllRows(Exception):
@@ -54,7 +59,7 @@ def _read_log(fabric: Fabric, job: str, reader: LogReader, names: Names) -> Iter
             yield (record.seq, record.producer), load_frame(record.body)
         tick()
     if not names.complete:
-        raise NotVisible
+        raise NotVisible(reader.log, names)
 
 
 def with_shared(shared: Received, frames: Mapping[int, pl.DataFrame]) -> Received:

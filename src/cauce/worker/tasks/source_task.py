@@ -89,8 +89,10 @@ class SourceTask(Task):
         if self._ahead:
             try:
                 self._received()
-            except NotVisible:
+            except NotVisible as problem:
+                self.repeated_reads.failed(problem.log, self.context.job, problem.names)
                 return Step.WAITING
+            self.repeated_reads.succeeded()
             part, position = self._ahead.pop(0)
             if part.seq not in state.done:
                 self._process(load_part(part), state, position)

@@ -15,6 +15,7 @@ from cauce.process.progress import tick
 from cauce.worker.counters import Work
 from cauce.worker.journal import Journal, JournalState
 from cauce.worker.tasks.job_context import JobContext
+from cauce.worker.tasks.lost_records import RepeatedReads
 
 SIDES_SEQ = 1 << 63
 """Sequence number in the journal of a lane for reading its side inputs. No part has this number."""
@@ -58,6 +59,7 @@ class Task:
         self._pending_bytes = 0
         self._side_bytes = 0
         """Bytes of side inputs that this holder has read."""
+        self.repeated_reads = RepeatedReads()
         self._idle_steps = 0
         """Consecutive steps without work."""
         self._started: tuple[int, str] | None = None
