@@ -70,6 +70,13 @@ def test_a_second_service_leaves_the_metrics_of_the_first(service: Running, tmp_
     assert sorted(path.name for path in (service.folder / "metrics").iterdir()) == before
 
 
+def test_a_second_service_in_the_same_directory_is_reported_before_its_port(service: Running, tmp_path: Path) -> None:
+    port = service.url.rpartition(":")[2]
+    outcome = cauce(tmp_path, "serve", "--dir", str(service.folder), "--port", port)
+    assert outcome.code == 2
+    assert f"a service is already running in {service.folder}" in outcome.err
+
+
 def test_a_metrics_directory_of_another_program_is_refused_and_not_changed(tmp_path: Path) -> None:
     precious = tmp_path / "service" / "metrics" / "precious.db"
     precious.parent.mkdir(parents=True)

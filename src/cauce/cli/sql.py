@@ -241,4 +241,11 @@ def _explain_rejects(rejects: pl.DataFrame, prepared: Prepared, options: SqlOpti
 def schema_command(data: Path, types: list[str] | None) -> None:
     from cauce.runner.sql_source import schema_of
 
-    sys.stdout.write(schema_of(data, named_values("--type", types, "orders.paid=decimal"), warn).to_toml())
+    notes: list[str] = []
+    try:
+        sys.stdout.write(schema_of(data, named_values("--type", types, "orders.paid=decimal"), notes.append).to_toml())
+        sys.stdout.flush()
+    finally:
+        # After the schema, where they are seen if it is longer than the terminal.
+        for note in notes:
+            warn(note)

@@ -23,7 +23,10 @@ from cauce.sql_frontend.source import SqlSource
 
 Note = Callable[[str], None]
 _SHOWN_FILES = 5
-_JSON_HINT = "; a file of JSON objects, one a line, must end in .ndjson or .jsonl"
+_JSON_HINT = (
+    "; a file of JSON objects, one a line, must end in .ndjson or .jsonl; "
+    "to convert an array of objects: jq -c '.[]' FILE.json > FILE.ndjson"
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from cauce.service.broker_notices import log_wrong_settings
 from cauce.service.entrypoints import ServiceConfig, claim_metrics, load_all, make_metrics, remove_metrics
 from cauce.service.foreground import Foreground, LogTail
 from cauce.service.gateway_options import checked
-from cauce.service.startup import ServiceSize, configure, start_doctors
+from cauce.service.startup import ServiceSize, check_not_running, configure, start_doctors
 from cauce.terminal.console import warn, warn_if_wide
 
 
@@ -28,6 +28,8 @@ class Serving:
     def run(self, *, detach: bool) -> int:
         self._home.create()
         warn_if_wide(self._home.folder)
+        # Before the port, which the running service occupies.
+        check_not_running(self._home)
         claim_metrics(self._home.folder)
         given = checked(self._given, self._home.folder)
         place = given.place()

@@ -97,12 +97,16 @@ def in_containers(given: ServiceConfig, image: str, engine: str) -> ServiceConfi
     return msgspec.structs.replace(given, boxes=boxes)
 
 
-def configure(home: ServiceDir, given: ServiceConfig, wanted: ServiceSize) -> Cluster:
-    """Records the desired state and returns the configuration of the cluster. Starts nothing."""
+def check_not_running(home: ServiceDir) -> None:
     if any(home.running_processes()):
         raise UsageError(
             f"a service is already running in {home.folder}; stop it with: {command('stop', '--dir', str(home.folder))}"
         )
+
+
+def configure(home: ServiceDir, given: ServiceConfig, wanted: ServiceSize) -> Cluster:
+    """Records the desired state and returns the configuration of the cluster. Starts nothing."""
+    check_not_running(home)
     before = home.find_cluster()
     key = before.key if before is not None else new_key()
     timing = timing_of(wanted.timing)

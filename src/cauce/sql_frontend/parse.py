@@ -18,6 +18,8 @@ from cauce.sql_frontend.syntax_checks import check_tokens, check_tree
 
 _NAME = re.compile(r"--[ \t]*name[ \t]*:[ \t]*(\S+)")
 _PARAMETER = re.compile(r"--[ \t]*parameter[ \t]*:[ \t]*(\w+)[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+# The parser's words for a token that continues nothing.
+_UNEXPECTED = "Invalid expression / Unexpected token"
 _GOOD_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,59}")
 
 
@@ -117,6 +119,11 @@ def _tree_of(text: str, tokens: list[Token]) -> exp.Expr:
     return trees[0]
 
 
+def _ends_a_name(marked: str, before: str) -> bool:
+    """Whether a word or a number follows another word, as in `FROM my orders 2024`."""
+    return marked.isalnum() and before.endswith(" ") and before.rstrip()[-1:].isalnum()
+
+
 def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlError:
     details = problem.errors[0] if problem.errors else {}
     before, marked = str(details.get("start_context") or ""), str(details.get("highlight") or "")
@@ -125,5 +132,7 @@ def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlErr
     what = str(details.get("description") or "the statement is not valid").rstrip(".").partition(" but got <Token")[0]
     if what.startswith("Expected table name"):
         what = 'a table is expected; quote a name that is not a plain word with ", as in "2024-01"'
+    elif what == _UNEXPECTED and _ends_a_name(marked, before):
+        what = 'not expected here; quote a name with blanks with ", as in "my orders"'
     near = f" at {marked}" if marked.strip() else ""
     return SqlError(f"syntax error{near}: {what}", text, offset)

@@ -42,7 +42,7 @@ def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, sec
 
 
 def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
-    """Formats the first rows of an answer, with values as in its CSV file."""
+    """Formats the first rows of an answer, with values as in its CSV file, and as many columns as fit."""
     from rich.cells import cell_len
     from rich.console import Group
     from rich.table import Table
@@ -56,21 +56,46 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     numbers = {name for name in columns if head.schema[name].is_numeric()}
     widths = {name: max(map(cell_len, [name, *texts[name]])) for name in columns}
     # Numbers are never truncated; texts share the remaining width.
-    available = console().width - sum(widths[name] for name in numbers) - 3 * len(columns) - 1
-    limit = _fitting([widths[name] for name in columns if name not in numbers], available)
-    for name in columns:
+    shortest = {name: widths[name] if name in numbers else _shortest(name, widths[name]) for name in columns}
+    shown = _columns_that_fit(shortest, console().width)
+    available = console().width - sum(widths[name] for name in shown if name in numbers) - 3 * len(shown) - 1
+    limit = _fitting([widths[name] for name in shown if name not in numbers], available)
+    for name in shown:
         if name in numbers:
             table.add_column(Text(name), justify="right", no_wrap=True, min_width=widths[name])
         else:
             table.add_column(Text(name), overflow="ellipsis", no_wrap=True, max_width=max(limit, len(name)))
-    for row in zip(*texts.values(), strict=True):
+    for row in zip(*(texts[name] for name in shown), strict=True):
         table.add_row(*map(Text, row))
-    more = rows - head.height
-    count = (
-        "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}" + (f", {more:,} not shown" if more > 0 else "")
-    )
     # Not as the table's own title and caption: Rich wraps these at the width of the table, even within a name.
-    return Group(Text(title, style="bold"), table, Text(count, style="dim italic"))
+    counts = _counts(rows, rows - head.height, len(columns), len(columns) - len(shown))
+    return Group(Text(title, style="bold"), table, Text(counts, style="dim italic"))
+
+
+def _counts(rows: int, hidden_rows: int, columns: int, hidden_columns: int) -> str:
+    text = "no rows" if rows == 0 else f"{rows:,} row{'s' * (rows != 1)}"
+    if hidden_rows > 0:
+        text += f", {hidden_rows:,} not shown"
+    if hidden_columns:
+        text += f"; {hidden_columns:,} of {columns:,} columns not shown"
+    return text
+
+
+def _shortest(name: str, width: int) -> int:
+    """The width that a column of texts needs at least: its name is never truncated."""
+    return min(width, max(SHORTEST_TEXT, len(name)))
+
+
+def _columns_that_fit(widths: Mapping[str, int], available: int) -> list[str]:
+    """Returns the first columns that fit beside each other, but at least one."""
+    shown: list[str] = []
+    used = 1
+    for name, width in widths.items():
+        used += width + 3
+        if shown and used > available:
+            break
+        shown.append(name)
+    return shown
 
 
 def _fitting(widths: list[int], available: int) -> int:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cauce.cli.sql import SqlOptions
 
 SHOWN_ROWS = 40
+SHOWN_COLUMNS = 12
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
@@ -59,7 +60,7 @@ def upload_command(options: UploadOptions, connection: ConnectionOptions) -> Non
     if options.json:
         print_json(found)
         return
-    _show(found)
+    _show(found, SHOWN_COLUMNS)
     gateways = repeated("--gateway", connection.gateway)
     console().print(f"Ask with: {command('sql', '--on', found.name, *gateways, 'SELECT …')}", soft_wrap=True)
 
@@ -85,7 +86,7 @@ def datasets_command(connection: ConnectionOptions, *, json: bool) -> None:
         _show(each)
 
 
-def _show(kept: KeptDataset) -> None:
+def _show(kept: KeptDataset, most_columns: int | None = None) -> None:
     expires = datetime.datetime.fromtimestamp(kept.expires).strftime("%Y-%m-%d %H:%M:%S")
     state = f"version {kept.version}" if kept.version else "not complete"
     line = f"  {state}, {size(kept.bytes)}, kept until {expires}"
@@ -94,7 +95,9 @@ def _show(kept: KeptDataset) -> None:
     for name in ("table", "columns", "parts", "size"):
         table.add_column(name, justify="right" if name in ("parts", "size") else "left", overflow="fold")
     for name, each in kept.tables.items():
-        columns = ", ".join(f"{column.name} {column.type}" for column in each.columns)
+        columns = ", ".join(f"{column.name} {column.type}" for column in each.columns[:most_columns])
+        if most_columns is not None and len(each.columns) > most_columns:
+            columns += f" and {len(each.columns) - most_columns} more"
         parts = f"{each.parts}" if each.parts == each.complete else f"{each.complete or 0} of {each.parts}"
         table.add_row(Text(name), Text(columns), parts, size(each.bytes))
     console().print(table)
