@@ -111,3 +111,10 @@ def test_a_pattern_without_files_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.csv")
     with pytest.raises(DataNotFound, match=r"b_\*\.csv matches no file .*it holds a\.csv"):
         find_table(tmp_path, "b_*.csv")
+
+
+def test_a_file_instead_of_a_folder_is_named_with_the_statement_that_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "orders.csv"
+    file.write_text("a\n1\n")
+    with pytest.raises(DataNotFound, match=r"orders\.csv is a file, not a directory; .* FROM '.*orders\.csv'"):
+        find_tables(file)

@@ -35,7 +35,8 @@ class FoundTable(msgspec.Struct, frozen=True):
 def find_tables(folder: Path) -> tuple[FoundTable, ...]:
     """All tables of a folder, by name, also those with a problem. Hidden files, and files of other formats, are
     ignored."""
-    check_folder(folder, "the files")
+    itself = f"it, or ask for the file itself: SELECT … FROM '{folder}'"
+    check_folder(folder, itself if folder.is_file() else "the files")
     found: dict[str, FoundTable] = {}
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
         table = _table_at(folder, path)
