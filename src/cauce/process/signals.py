@@ -42,3 +42,13 @@ def signals_deferred(*numbers: int) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         for each in dict.fromkeys(received):
             signal.raise_signal(each)
+
+
+@contextmanager
+def signals_blocked(*numbers: int) -> Iterator[None]:
+    """Blocks the signals in this thread. A process that is started meanwhile begins with them blocked."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

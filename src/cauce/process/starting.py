@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from cauce.process.signals import signals_deferred
+from cauce.process.signals import signals_blocked, signals_deferred
 
 FORK_FAILED = 70
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
@@ -26,7 +27,7 @@ def fork(body: Callable[[], int]) -> int:
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    with signals_deferred(signal.SIGINT, signal.SIGTERM):
+    with signals_deferred(*_INTERRUPTS), signals_blocked(*_INTERRUPTS):
         pid = os.fork()
         if pid == 0:
             _run_child(body)
@@ -36,8 +37,10 @@ def fork(body: Callable[[], int]) -> int:
 def _run_child(body: Callable[[], int]) -> NoReturn:
     code = FORK_FAILED
     try:
+        # They are blocked until now, so that no handler of the parent runs here.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         code = body()
     except BaseException:  # noqa: BLE001  (reported, and ends the child)
         sys.excepthook(*sys.exc_info())

@@ -19,7 +19,7 @@ from cauce.fabric.address import shown
 from cauce.fabric.contract import Durability
 from cauce.process.isolation import may_fork
 from cauce.process.limits import one_thread_environment
-from cauce.process.signals import signals_deferred
+from cauce.process.signals import signals_blocked, signals_deferred
 from cauce.process.starting import module_command
 from cauce.runner.forked_server import ForkedServer
 from cauce.worker.events import EXIT_FULL, FABRIC_VARIABLE, GRACE_S, Event
@@ -172,9 +172,5 @@ def _no_interrupt() -> Iterator[None]:
     """Defers interruptions of this process, so that no started process is leaked. A process started meanwhile has
     SIGINT blocked: Ctrl-C in a terminal, and the interrupt of a notebook's kernel, go to the whole process group, but
     only this process decides when its workers exit."""
-    with signals_deferred(signal.SIGINT, signal.SIGTERM):
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    with signals_deferred(signal.SIGINT, signal.SIGTERM), signals_blocked(signal.SIGINT):
+        yield
