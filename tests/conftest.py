@@ -45,10 +45,16 @@ REAL_THINGS = (
 every round."""
 
 HEAVY = (
+    "client/test_upload",
+    "e2e/test_generated",
+    "e2e/test_large_broadcast",
     "e2e/test_memory_budget",
     "gateway/jobs/test_damaged_jobs",
+    "gateway/jobs/test_tombstones",
+    "gateway/jobs/test_uploads",
     "lab/test_generators",
     "scan/formats/test_arrow_columns",
+    "scan/formats/test_parquet",
     "worker/memory/test_external_sort",
 )
 """Further files that take seconds of processor time each: `./test quick` leaves them out."""
