@@ -25,6 +25,8 @@ from tests.service.running import Running, until
 ATTACK_S, SOAK_ATTACK_S, LONGEST_ATTACK_S = 120.0, 240.0, 480.0
 """On a slow machine the attack lasts until each of its faults has happened, and that long at most."""
 ALONE_JOBS = 6
+PAUSE_S = 0.5
+"""Between two jobs of a tenant: it is the attacker who keeps the machine busy."""
 CONTROL_EVERY = 2
 SLOWER = 5.0
 FAULTS = {
@@ -108,6 +110,7 @@ def test_small_jobs_of_another_tenant_end_in_time(tmp_path: Path, case: Case, le
                 alone.append(unharmed.run_job())
             for path in ("/healthz", "/readyz"):
                 assert cluster.service.get(path).status == 200
+            time.sleep(PAUSE_S)
         over.set()
         for thread in threads:
             thread.join(BACK_S)

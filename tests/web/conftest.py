@@ -34,8 +34,12 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of one year, and those without a month."""
     folder = tmp_path_factory.mktemp("coffee")
     generate("coffee", folder, scale=0.001, seed=3)
+    for file in folder.rglob("*_20*.csv"):
+        if "_2024" not in file.name:
+            file.unlink()
     return folder
 
 

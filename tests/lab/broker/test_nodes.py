@@ -43,6 +43,7 @@ def test_clusters_on_one_machine_are_separate(cluster: Nodes, fragile_cluster: N
         cluster.ctl("r1", "delete_vhost", "only-here")
 
 
+@pytest.mark.soak
 def test_a_killed_node_leaves_the_cluster_and_rejoins(fragile_cluster: Nodes) -> None:
     before = fragile_cluster.pid("r2")
     fragile_cluster.kill("r2")
