@@ -109,7 +109,9 @@ def drop_command(name: str, connection: ConnectionOptions, *, force: bool) -> No
 
 
 def sql_on_command(options: SqlOptions, text: str, connection: ConnectionOptions) -> None:
-    kept = service(connection).kept(options.on)
+    client = service(connection)
+    # A job that exists is resumed also if its dataset has been dropped.
+    kept = client.kept(options.on) if options.job else client.dataset(options.on)
     submission = SqlSubmission(text, options.on, options.parameters(), options.job or None, _known(kept))
     again = same_command() + ("" if options.job else f" --job {submission.job}")
     if options.out is not None:
