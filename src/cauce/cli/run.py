@@ -284,7 +284,7 @@ def _written(
     limit = RejectLimit.parse(files.max_rejects)
     sink = Folder(prepared.plan, files.out, format_of(files.format), kept_rows)
     try:
-        with Bars(prepared.bytes) as bars:
+        with Bars(prepared.inputs) as bars:
             run(sink, bars)
     except BaseException:
         sink.abandon()

@@ -15,6 +15,7 @@ from cauce.worker.events import Event
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, Task
 
+    from cauce.runner.local_client import TableInput
     from cauce.terminal.notebook import NotebookProgress
 
 
@@ -88,16 +89,16 @@ def terminal_progress(*, transient: bool = False) -> Progress:
 class Bars:
     """Shows the progress of a run. Draws on a terminal only."""
 
-    def __init__(self, totals: Mapping[str, int], progress: Progress | NotebookProgress | None = None) -> None:
+    def __init__(self, inputs: Mapping[str, TableInput], progress: Progress | NotebookProgress | None = None) -> None:
         """`progress` replaces the terminal as the place to draw."""
         self._progress: Any = progress or (terminal_progress() if sys.stderr.isatty() else None)
         self._tasks: dict[str, int] = {}
         if self._progress is not None:
             add = self._progress.add_task
-            self._tasks = {table: add(table, total=total, rows=0, note="") for table, total in totals.items()}
+            self._tasks = {table: add(each.shown, total=each.bytes, rows=0, note="") for table, each in inputs.items()}
         self._weights: dict[tuple[str, int], int] = {}
         self._early: set[tuple[str, int]] = set()
-        self.rows = dict.fromkeys(totals, 0)
+        self.rows = dict.fromkeys(inputs, 0)
         self.bytes = 0
         self.restarts = 0
         self._shown = ExitStack()

@@ -24,7 +24,7 @@ from cauce.client.kept_upload import Keeping
 from cauce.client.submission import SqlSubmission
 from cauce.errors import CauceError, UsageError
 from cauce.job.kept_messages import KeptDataset
-from cauce.terminal.answers import show_answer
+from cauce.terminal.answers import printable, show_answer
 from cauce.terminal.console import console, print_json, size, warn
 from cauce.terminal.invocation import command, same_command
 from cauce.terminal.reject_report import report_rejects
@@ -155,7 +155,8 @@ class _SqlOn(Submit):
         dataset = self._submission.dataset
         for query in status.queries:
             if dataset is None:
-                console().print(Text(f"{query}\n{job.results(query).head(SHOWN_ROWS)}"), soft_wrap=True)
+                lines = str(job.results(query).head(SHOWN_ROWS)).splitlines()
+                console().print(Text("\n".join([query, *map(printable, lines)])), soft_wrap=True)
             else:
                 head = frame_of(job.head(query, SHOWN_ROWS), dataset.queries[query].columns)
                 show_answer(dataset, query, head, status.answers[query].rows)
