@@ -19,8 +19,6 @@ SHOWN_ROWS = 5
 SHORTEST_TEXT, LONGEST_TEXT = 8, 48
 _SYMBOLS: dict[int, int | str] = {code: 0x2400 + code for code in range(32)}
 _SYMBOLS |= {ord("\n"): "⏎", 127: "␡"} | dict.fromkeys(range(128, 160), "�")
-    {code: 0x2400 + code for code in range(32)} | {ord("\n"): "⏎", 127: "␡"} | dict.fromkeys(range(128, 160), "�")
-)
 
 
 def answers_text(dataset: Dataset, heads: Mapping[str, pl.DataFrame], rows: Mapping[str, int]) -> str:

@@ -47,12 +47,19 @@ def bytes_columns() -> list[ProgressColumn]:
     """Columns of a bar that is measured in bytes. Only the bar itself shrinks on a narrow terminal."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
     from rich.table import Column
+    from rich.text import Text
+
+    class Speed(TransferSpeedColumn):
+        """Nothing instead of a question mark while it is not known."""
+
+        def render(self, task: Task) -> Text:
+            return super().render(task) if task.finished_speed or task.speed else Text("")
 
     return [
         TextColumn("{task.description}", justify="left"),
         BarColumn(bar_width=32),
         DownloadColumn(table_column=Column(no_wrap=True)),
-        TransferSpeedColumn(table_column=Column(no_wrap=True)),
+        Speed(table_column=Column(no_wrap=True)),
     ]
 
 
