@@ -47,22 +47,26 @@ def upload_command(options: UploadOptions, connection: ConnectionOptions) -> Non
         None if not options.keep else seconds_of(options.keep),
         warn,
     )
-    with ExitStack() as shown:
-        bars: list[StatusBars] = []
+    bars: list[StatusBars] = []
+    # The bars are closed before the note of an interruption is printed.
+    with detaching(_continue_upload), ExitStack() as shown:
 
         def prepared(totals: dict[str, int]) -> None:
             bars.append(shown.enter_context(StatusBars(totals, enabled=not options.json)))
 
-        with detaching(lambda: f"stopped; the service keeps what it has received. Continue with: {same_command()}"):
-            found = service(connection, wait=True).keep(
-                options.name, keeping, lambda sent: bars[0].sent(sent), on_prepared=prepared
-            )
+        found = service(connection, wait=True).keep(
+            options.name, keeping, lambda sent: bars[0].sent(sent), on_prepared=prepared
+        )
     if options.json:
         print_json(found)
         return
     _show(found, SHOWN_COLUMNS)
     gateways = repeated("--gateway", connection.gateway)
     console().print(f"Ask with: {command('sql', '--on', found.name, *gateways, 'SELECT …')}", soft_wrap=True)
+
+
+def _continue_upload() -> str:
+    return f"stopped; the service keeps what it has received. Continue with: {same_command()}"
 
 
 def seconds_of(text: str) -> float:
@@ -79,7 +83,8 @@ def datasets_command(connection: ConnectionOptions, *, json: bool) -> None:
         print_json(found)
         return
     if not found:
-        console().print("the service keeps no datasets for you; upload one with: cauce upload NAME --data DIR")
+        how = command("upload", "NAME", "--data", "DIR", *repeated("--gateway", connection.gateway))
+        console().print(f"the service keeps no datasets for you; upload one with: {how}", soft_wrap=True)
         return
     console().print("\nKept by the service:", style="bold")
     for each in found:
