@@ -34,3 +34,12 @@ def test_progress_names_a_table_by_its_own_name(tmp_path: Path) -> None:
     session = run_in_terminal([*cauce(), *words])
     assert session.code == 0
     assert "sales of may ━" in session.text
+
+
+def test_progress_fits_a_narrow_terminal(tmp_path: Path) -> None:
+    (tmp_path / "sales.csv").write_text("id\n1\n")
+    words = ["sql", "SELECT id FROM sales", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    session = run_in_terminal([*cauce(), *words], width=40)
+    assert session.code == 0
+    assert "5/5 bytes" in session.text
+    assert "…" not in session.text

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from cauce.terminal.notebook import NotebookProgress
 
 
+WIDE = 72
+"""Terminals with fewer columns show less beside a progress bar."""
+
+
 class Display(Protocol):
     """Rich's progress bars and live views."""
 
@@ -43,8 +47,8 @@ def shown(display: Display) -> Iterator[None]:
                 display.stop()
 
 
-def bytes_columns() -> list[ProgressColumn]:
-    """Columns of a bar that is measured in bytes. Only the bar itself shrinks on a narrow terminal."""
+def bytes_columns(width: int = WIDE) -> list[ProgressColumn]:
+    """Columns of a bar that is measured in bytes. A narrow terminal shows a shorter bar, and no speed."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
     from rich.table import Column
     from rich.text import Text
@@ -55,12 +59,12 @@ def bytes_columns() -> list[ProgressColumn]:
         def render(self, task: Task) -> Text:
             return super().render(task) if task.finished_speed or task.speed else Text("")
 
-    return [
+    columns: list[ProgressColumn] = [
         TextColumn("{task.description}", justify="left"),
-        BarColumn(bar_width=32),
+        BarColumn(bar_width=32 if width >= WIDE else max(width - 34, 4)),
         DownloadColumn(table_column=Column(no_wrap=True)),
-        Speed(table_column=Column(no_wrap=True)),
     ]
+    return [*columns, Speed(table_column=Column(no_wrap=True))] if width >= WIDE else columns
 
 
 def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool = True) -> Progress:
@@ -75,11 +79,11 @@ def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool
             rows: int = task.fields["rows"]
             return f"{rows:>11,} rows" if rows else ""
 
+    width = error_console().width
+    details = [Rows(table_column=Column(no_wrap=True)), time, TextColumn("{task.fields[note]}")]
     return Progress(
-        *bytes_columns(),
-        Rows(table_column=Column(no_wrap=True)),
-        time,
-        TextColumn("{task.fields[note]}"),
+        *bytes_columns(width),
+        *(details if width >= WIDE else ()),
         console=error_console(),
         transient=transient,
         disable=not drawn,

@@ -60,7 +60,7 @@ def upload_command(options: UploadOptions, connection: ConnectionOptions) -> Non
     if options.json:
         print_json(found)
         return
-    _show(found, SHOWN_COLUMNS)
+    _show(found)
     gateways = repeated("--gateway", connection.gateway)
     console().print(f"Ask with: {command('sql', '--on', found.name, *gateways, 'SELECT …')}", soft_wrap=True)
 
@@ -91,7 +91,7 @@ def datasets_command(connection: ConnectionOptions, *, json: bool) -> None:
         _show(each)
 
 
-def _show(kept: KeptDataset, most_columns: int | None = None) -> None:
+def _show(kept: KeptDataset) -> None:
     expires = datetime.datetime.fromtimestamp(kept.expires).strftime("%Y-%m-%d %H:%M:%S")
     state = f"version {kept.version}" if kept.version else "not complete"
     line = f"  {state}, {size(kept.bytes)}, kept until {expires}"
@@ -100,9 +100,9 @@ def _show(kept: KeptDataset, most_columns: int | None = None) -> None:
     for name in ("table", "columns", "parts", "size"):
         table.add_column(name, justify="right" if name in ("parts", "size") else "left", overflow="fold")
     for name, each in kept.tables.items():
-        columns = ", ".join(f"{column.name} {column.type}" for column in each.columns[:most_columns])
-        if most_columns is not None and len(each.columns) > most_columns:
-            columns += f" and {len(each.columns) - most_columns} more"
+        columns = ", ".join(f"{column.name} {column.type}" for column in each.columns[:SHOWN_COLUMNS])
+        if len(each.columns) > SHOWN_COLUMNS:
+            columns += f" and {len(each.columns) - SHOWN_COLUMNS} more (--json lists all)"
         parts = f"{each.parts}" if each.parts == each.complete else f"{each.complete or 0} of {each.parts}"
         table.add_row(Text(name), Text(columns), parts, size(each.bytes))
     console().print(table)
