@@ -35,10 +35,12 @@ def show_answer(dataset: Dataset, query: str, head: pl.DataFrame, rows: int) -> 
     console().print()
 
 
-def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, seconds: float, out: Path) -> None:
+def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, seconds: float, out: Path | None) -> None:
+    """`out`: where the files of the answers are, if they stay."""
+    where = "" if out is None else f"; answers in {out}/"
     console().print(
         f"{dataset.name}: {queries} {'query' if queries == 1 else 'queries'} over {rows:,} rows, {size(read_bytes)}, "
-        f"in {seconds:.1f} s; answers in {out}/",
+        f"in {seconds:.1f} s{where}",
         soft_wrap=True,
     )
 
