@@ -51,6 +51,15 @@ def test_answer_is_printed_with_its_row_count(tmp_path: Path, shop: Path) -> Non
     assert "1 row" in outcome.out
 
 
+def test_workers_whose_answers_are_only_printed_name_no_directory(tmp_path: Path, shop: Path) -> None:
+    (shop / "orders" / "2025.csv").write_text(f"{ORDERS}5,7\n")
+    outcome = cauce(tmp_path, "sql", "SELECT id FROM orders", "--data", "shop", "--work", "work", "--workers", "1")
+    assert outcome.code == 0, outcome.err
+    assert "sql: 1 query over 8 rows" in outcome.out
+    assert "answers in" not in outcome.out
+    assert "rejected 1 record; with --out DIR, DIR/rejects.csv lists all of them" in outcome.err
+
+
 @pytest.mark.quick
 def test_written_answer_equals_duckdb(tmp_path: Path, shop: Path) -> None:
     outcome = cauce(tmp_path, "sql", TOTALS, "--data", "shop", "--out", "out")

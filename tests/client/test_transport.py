@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from cauce.client import Service
+from cauce.client.connection_problems import problem_of
 from cauce.client.settings import ConnectionSettings
 from cauce.client.transport import Broken, Stopped, Transport, is_loopback
 from cauce.errors import Refused, RefusedRequest, Unreachable, UsageError
@@ -118,6 +119,11 @@ def test_silence_is_borne_only_so_long() -> None:
     output = str(problem.value)
     assert output.startswith(f"cannot reach {address}: connection refused; start the service with ")
     assert output.endswith(f"./cauce serve --dir FOLDER --port {port}, or give another address with --gateway")
+
+
+def test_an_address_without_a_port_gets_a_hint() -> None:
+    found = problem_of("http://gateway.test", ConnectionRefusedError(), reached=False)
+    assert found.advice.endswith("that of a service is 8080 unless it was given another: http://gateway.test:8080")
 
 
 def test_of_several_gateways_all_are_named() -> None:

@@ -94,6 +94,18 @@ def test_an_interrupted_upload_is_resumed(service: Running, tmp_path: Path) -> N
         client.drop("torn")
 
 
+def test_progress_names_a_table_as_people_know_it(service: Running, tmp_path: Path) -> None:
+    (tmp_path / "sales of may.csv").write_text("id\n1\n")
+    totals: dict[str, int] = {}
+    seen: list[str] = []
+    from cauce.client.kept_upload import Keeping
+
+    with Service(service.url) as client:
+        client.keep("may", Keeping(tmp_path), lambda each: seen.append(each.table), on_prepared=totals.update)
+        client.drop("may")
+    assert (set(seen), totals) == ({"sales of may"}, {"sales of may": 5})
+
+
 KILLS = 3
 
 
@@ -150,6 +162,10 @@ def test_commands_on_kept_datasets(service: Running, tmp_path: Path) -> None:
     assert "sql on store version 1" in cauce(tmp_path, "status", "again", *gateway).out
     wrong = cauce(tmp_path, "sql", "--on", "store", "SELECT n FROM orders", *gateway)
     assert (wrong.code, "error [sql] line 1, column 8" in wrong.err) == (2, True)
+    misspelt = cauce(tmp_path, "sql", "--on", "stor", "SELECT 1 FROM orders", *gateway)
+    assert (misspelt.code, misspelt.out) == (2, "")
+    assert misspelt.err.startswith("error [no-such-dataset] dataset stor is not kept here")
+    assert misspelt.err.endswith("did you mean store?\n")
     assert "store  version 1" in cauce(tmp_path, "datasets", *gateway).out
     assert cauce(tmp_path, "drop", "store", *gateway).out == "dropped store\n"
     assert cauce(tmp_path, "drop", "store", *gateway).code == 2

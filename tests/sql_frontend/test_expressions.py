@@ -257,6 +257,7 @@ EXPRESSIONS = [
     "trim(both 'h' from s)",
     "replace(s, u, '-')",
     "replace(s, 'l', '')",
+    "replace(s, $$l$$, $quote$it's $$5$quote$)",
     "strpos(s, 'l')",
     "position('l' in s)",
     "contains(s, u)",

@@ -55,7 +55,9 @@ class Session:
 
     @property
     def on_main_screen(self) -> bool:
-        return self.raw.rfind(b"\x1b[?1049h") <= self.raw.rfind(b"\x1b[?1049l")
+        entered, left = self.raw.rfind(b"\x1b[?1049h"), self.raw.rfind(b"\x1b[?1049l")
+        # Without an alternate screen to leave, this would move the cursor.
+        return left < 0 if entered < 0 else entered <= max(left, self.raw.rfind(b"\x1b[?1047l"))
 
 
 class Terminal:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cauce.process.masking import masked_text
 
-SHOW_CURSOR, LEAVE_ALTERNATE_SCREEN = "\x1b[?25h", "\x1b[?1049l"
+SHOW_CURSOR, LEAVE_ALTERNATE_SCREEN = "\x1b[?25h", "\x1b[?1047l"
+"""Not 1049: on the main screen that would move the cursor to a position saved before, over earlier lines."""
 
 
 def crashed(problem: Exception) -> None:

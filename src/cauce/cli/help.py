@@ -3,6 +3,7 @@ command would not load anyway."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
@@ -30,6 +31,7 @@ OTHERS = "Commands"
 
 WIDTH = 100
 """Maximum width of the help, even on wider terminals: longer lines are hard to read."""
+NARROW = 52
 _WHOLE = 10_000
 """A length limit that no short description reaches: descriptions wrap instead of being truncated."""
 
@@ -122,7 +124,10 @@ class CommandLine(typer.Typer):
 
     def __init__(self, help: str, *, prefix: str = "", **options: Any) -> None:
         """`prefix`: of the variables that set options; for the outermost group alone."""
-        settings = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+        settings: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+        if (columns := shutil.get_terminal_size().columns) < NARROW:
+            # The library would write lines of 50 characters.
+            settings["terminal_width"] = columns - 1
         if prefix:
             settings |= {"auto_envvar_prefix": prefix, "obj": self}
         super().__init__(

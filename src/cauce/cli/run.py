@@ -43,6 +43,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What is printed of a run: the first rows of its answers and, if their files stay, where these are."""
+
+    rows: int = SHOWN_ROWS
+    keeps_files: bool = True
+
+
+_WITH_FILES = Shown()
+
+
+@dataclass(frozen=True)
 class _Answered:
     dataset: Dataset
     sink: Folder
@@ -72,7 +83,7 @@ def run_and_show(
     options: RunOptions,
     dataset: str,
     prepared: Prepare,
-    shown_rows: int = SHOWN_ROWS,
+    shown: Shown = _WITH_FILES,
     expect: Expect | None = None,
 ) -> Folder:
     """Writes the answers to files and prints the first rows of each. `dataset` is what the workers load; `prepared` is
@@ -87,15 +98,16 @@ def run_and_show(
     if options.fabric:
         parse(options.fabric)
     if _fits_here(files, options):
-        answered = _run_here(files, options, prepared, shown_rows)
+        answered = _run_here(files, options, prepared, shown.rows)
     else:
-        answered = _run(files, options, dataset, prepared, shown_rows, expect)
+        answered = _run(files, options, dataset, prepared, shown, expect)
     chosen, sink, bars = answered.dataset, answered.sink, answered.bars
     sys.stdout.write(answered.text)
-    show_summary(chosen, len(sink.rows), sum(bars.rows.values()), bars.bytes, time.monotonic() - started, files.out)
+    out = files.out if shown.keeps_files else None
+    show_summary(chosen, len(sink.rows), sum(bars.rows.values()), bars.bytes, time.monotonic() - started, out)
     if bars.restarts:
         warn(f"workers were restarted {bars.restarts} time{'s' * (bars.restarts != 1)}")
-    report_rejects(sink.reject_summary, files.out / REJECTS)
+    report_rejects(sink.reject_summary, out / REJECTS if out is not None else None)
     return sink
 
 
@@ -143,7 +155,7 @@ def _run(
     options: RunOptions,
     dataset: str,
     prepared: Prepare,
-    kept_rows: int,
+    shown: Shown,
     expect: Expect | None,
 ) -> _Answered:
     """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
@@ -174,7 +186,7 @@ def _run(
     warn_of_wrong_settings()
     try:
         with sigterm_as_interrupt():
-            answered = _answer(files, options, pool, prepared, kept_rows)
+            answered = _answer(files, options, pool, prepared, shown.rows)
     except UsageError:
         pool.kill()
         if folder.fresh:
@@ -189,7 +201,10 @@ def _run(
         raise
     except KeyboardInterrupt:
         pool.stop()
-        warn(f"interrupted; the work so far is kept in {folder.path}. Continue with: {same_command()}")
+        if shown.keeps_files or options.work is not None:
+            warn(f"interrupted; the work so far is kept in {folder.path}. Continue with: {same_command()}")
+        else:
+            warn(f"interrupted; nothing is kept. Start again with: {same_command()}")
         raise SystemExit(130) from None
     else:
         # While the workers exit.
@@ -284,7 +299,7 @@ def _written(
     limit = RejectLimit.parse(files.max_rejects)
     sink = Folder(prepared.plan, files.out, format_of(files.format), kept_rows)
     try:
-        with Bars(prepared.bytes) as bars:
+        with Bars(prepared.inputs) as bars:
             run(sink, bars)
     except BaseException:
         sink.abandon()

@@ -3,6 +3,7 @@ tokens."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -255,7 +256,8 @@ def token_remove(name: TokenArgument, dir: DirOption) -> None:
 
 
 def _print_ready(url: str) -> None:
-    print_line(f"Cauce is ready on {url}")
+    # Programs read this line; a person also learns how to end it.
+    print_line(f"Cauce is ready on {url}" + (". Stop it with Ctrl-C." if sys.stdout.isatty() else ""))
 
 
 def _print_detached(folder: Path, url: str) -> None:

@@ -183,7 +183,7 @@ def _answer_here(options: SqlOptions, text: str, execution: RunOptions) -> None:
 
 
 def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) -> None:
-    from cauce.cli.run import run_and_show
+    from cauce.cli.run import Shown, run_and_show
 
     made: list[Prepared] = []
     sources: list[SqlSource] = []
@@ -201,17 +201,17 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
         made.append(_prepared(options, dataset, partitions))
         return dataset, made[0]
 
-    def run(out: Path) -> None:
+    def run(out: Path, *, keeps_files: bool) -> None:
         files = FileOptions(data=options.data, out=out, format=options.format, max_rejects=options.max_rejects)
-        run_and_show(files, execution, "", prepared, SHOWN_ROWS, expect)
+        run_and_show(files, execution, "", prepared, Shown(SHOWN_ROWS, keeps_files), expect)
         if (out / REJECTS).is_file():
             _explain_rejects(_first_rejects(out / REJECTS), made[0], options)
 
     if options.out is not None:
-        run(options.out)
+        run(options.out, keeps_files=True)
         return
     with tempfile.TemporaryDirectory(prefix="cauce-sql-") as folder:
-        run(Path(folder))
+        run(Path(folder), keeps_files=False)
 
 
 def _first_rejects(file: Path) -> pl.DataFrame:

@@ -165,6 +165,10 @@ class AsyncService:
         """Keeps the tables of a folder in the service under a name, as `Service.upload` does."""
         return await asyncio.to_thread(self._service.upload, name, data, schema=schema, types=types, keep_s=keep_s)
 
+    async def dataset(self, name: str) -> KeptDataset:
+        """The kept dataset of this name. Raises Refused, with a suggestion of a similar name, if there is none."""
+        return await asyncio.to_thread(self._service.dataset, name)
+
     async def datasets(self) -> list[KeptDataset]:
         """Lists the kept datasets of this client, oldest first."""
         return await asyncio.to_thread(self._service.datasets)

@@ -88,7 +88,9 @@ def _tls_problem(address: str, cause: BaseException, *, reached: bool) -> Connec
 def _start_advice(address: str, *, reached: bool) -> str:
     if reached:
         return _check_advice(reached=True)
-    port = parse_url(address).port or 80
+    port = parse_url(address).port
+    if port is None:
+        return f"the address has no port; that of a service is 8080 unless it was given another: {address}:8080"
     return f"start the service with ./cauce serve --dir FOLDER --port {port}, or give another address with --gateway"
 
 

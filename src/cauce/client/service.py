@@ -206,14 +206,22 @@ class Service:
         body = msgspec.json.encode(prepared.request)
         self._transport.request("PUT", dataset_path(name), body, {"Content-Type": JSON})
         if on_prepared is not None:
-            on_prepared({source.spec.name: source.bytes for source in prepared.sources})
+            on_prepared({source.spec.shown: source.bytes for source in prepared.sources})
         KeptUpload(self._transport, Target("dataset", name), prepared.sources, settings, on_progress).run()
+        return self.dataset(name)
+
+    def dataset(self, name: str) -> KeptDataset:
+        """The kept dataset of this name. Raises Refused, with a suggestion of a similar name, if there is none.
+
+        >>> service.dataset("shop").version
+        1
+        """
         return load_kept(self._transport.request("GET", dataset_path(name)).body)
 
     def kept(self, name: str) -> KeptDataset | None:
-        """The kept dataset of this name; None if there is none."""
+        """The same; None if there is none."""
         try:
-            return load_kept(self._transport.request("GET", dataset_path(name)).body)
+            return self.dataset(name)
         except Refused as refusal:
             if refusal.code != "no-such-dataset":
                 raise

@@ -62,6 +62,7 @@ class Sent:
     """Upload progress of a table. `bytes` counts file bytes, not bytes on the network."""
 
     table: str
+    """Its name as people know it."""
     bytes: int
     total_bytes: int
     parts: int

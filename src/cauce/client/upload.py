@@ -288,7 +288,7 @@ class Upload:
         if self._on_progress is None:
             return
         with self._lock:
-            self._on_progress(Sent(table.name, table.weight, table.source.bytes, table.stored, table.sent))
+            self._on_progress(Sent(table.source.spec.shown, table.weight, table.source.bytes, table.stored, table.sent))
 
 
 def described(part: Part) -> str:

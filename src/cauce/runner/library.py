@@ -16,14 +16,14 @@ from cauce.plan import Dataset
 from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers, in_notebook
 from cauce.runner.given_tables import folder_of_tables
-from cauce.runner.local_client import Watch
+from cauce.runner.local_client import TableInput, Watch
 from cauce.runner.run import LITTLE_BYTES, run_for_answers, run_in_this_process
 from cauce.runner.sinks import Prepared, prepare
 from cauce.scan.reject_summary import RejectLimit
 
 MOST_WORKERS, MOST_PARTITIONS = 256, 4096
 
-WatchFor = Callable[[Mapping[str, int]], AbstractContextManager[Watch]]
+WatchFor = Callable[[Mapping[str, TableInput]], AbstractContextManager[Watch]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def answer(request: Request, watch_for: WatchFor) -> Answers:
     started = time.monotonic()
     broadcast_bytes = execution.memory.broadcast_bytes
     prepared = prepare(dataset, data, queries, parameters, execution.partitions, broadcast_bytes)
-    with watch_for(prepared.bytes) as watch:
+    with watch_for(prepared.inputs) as watch:
         if _needs_this_process(dataset, prepared):
             answers = run_in_this_process(prepared, watch, _memory(request, 1))
         else:
@@ -83,7 +83,7 @@ def answer_sql(request: Request, types: object, schema: object, watch_for: Watch
         with _remarked(remarks):
             dataset = dataset_of_sql(source, parameters)
             prepared = replace(prepare(dataset, data, None, parameters, execution.partitions), sql=source)
-            with watch_for(prepared.bytes) as watch:
+            with watch_for(prepared.inputs) as watch:
                 answers = run_for_answers(prepared, execution.workers, watch, execution.memory)
     answers.seconds = time.monotonic() - started
     answers.remarks = tuple(remarks)

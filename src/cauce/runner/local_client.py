@@ -6,6 +6,7 @@ Every record has an identity, so the client may crash at any point and start ove
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import polars as pl
@@ -38,6 +39,14 @@ class Sink(Protocol):
 
     def rejects(self, table: TableSpec, rows: int, frame: pl.DataFrame) -> None:
         """Called for each part of a table that has been scanned, with its number of rows and its rejects."""
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """What a run reads of a table: `shown` is its name in messages."""
+
+    shown: str
+    bytes: int
 
 
 class Watch(Protocol):

@@ -22,7 +22,7 @@ from cauce.plan.outputs import narrow_integers
 from cauce.plan.physical import Plan
 from cauce.runner.answers import Answers
 from cauce.runner.in_process import LocalRun, Settings
-from cauce.runner.local_client import Watch
+from cauce.runner.local_client import TableInput, Watch
 from cauce.runner.output_dir import NewFile, new_file, remove_unfinished
 from cauce.scan.block import REJECT_SCHEMA
 from cauce.scan.discovery import check_folder
@@ -68,6 +68,12 @@ class Prepared:
     def bytes(self) -> dict[str, int]:
         """Input bytes of each table."""
         return {table: sum(file.bytes for file in files) for table, files in self.files.items()}
+
+    @property
+    def inputs(self) -> dict[str, TableInput]:
+        """The input of each table, for people who watch the run."""
+        shown = {spec.name: spec.shown for spec in self.plan.tables}
+        return {table: TableInput(shown[table], size) for table, size in self.bytes.items()}
 
 
 def prepare(

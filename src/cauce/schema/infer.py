@@ -31,6 +31,7 @@ from cauce.schema.dialect import DELIMITERS, Dialect, dialect_of, has_header
 from cauce.schema.find_tables import FoundTable
 from cauce.schema.json_types import json_columns
 from cauce.schema.local_formats import garbled_text, local_format
+from cauce.schema.other_formats import check_format, json_remark, why_no_objects
 from cauce.schema.parquet_types import parquet_columns
 from cauce.schema.samples import Sample, chosen, file_budget, head_of, sample_of
 from cauce.schema.structs import ColumnSchema, TableSchema, quoted
@@ -133,8 +134,11 @@ def _add_file(columns: _Columns, file: TableFile, form: Format, dialect: Dialect
         columns.rows += rows
     elif isinstance(form, Ndjson):
         sample = sample_of(file, budget)
+        check_format(file, sample.pieces[0])
         kinds, rows = json_columns(sample)
         _add_types(columns, file, kinds)
+        if not rows and (why := why_no_objects(sample.pieces[0])):
+            columns.notes.append(f"{file.name} has no rows: {why}")
         columns.rows += _all_rows(file, sample, rows)
     elif isinstance(form, Csv):
         _add_csv(columns, file, form, dialect, header, budget)
@@ -161,6 +165,8 @@ def _add_csv(columns: _Columns, file: TableFile, form: Csv, dialect: Dialect, he
             "or give it the ending of its format"
         )
     rows_of = (sample.pieces[0][first.end :], *sample.pieces[1:])
+    if (remark := json_remark(file, head)) is not None:
+        columns.notes.append(remark)
     garbled = garbled_text(rows_of)
     if garbled is not None:
         columns.garbled.setdefault(file.name, garbled)
@@ -211,6 +217,7 @@ def _dialect(table: str, files: list[TableFile]) -> tuple[Dialect, bool]:
     headers: dict[bool, str] = {}
     for file in chosen(tuple(files)) if files else ():
         head, _ = head_of(file, HEAD_BYTES)
+        check_format(file, head)
         tabs = isinstance(format_of(file.path), Tsv)
         found = dialect_of(head, "\t" if tabs else DELIMITERS)
         if found.width > 1 and not tabs:

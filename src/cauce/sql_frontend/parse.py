@@ -72,7 +72,7 @@ def _split(text: str) -> Iterator[tuple[list[Token], int]]:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return list(Dialect().tokenize(text))
+        return [_as_string(token) for token in Dialect().tokenize(text)]
     except TokenError as problem:
         found = re.search(r"Missing (\S+) from (\d+):(\d+)", str(problem))
         if found is None:
@@ -81,6 +81,14 @@ def _tokens(text: str) -> list[Token]:
         raise SqlError(f"missing {found[1]}: a quote is not closed", text, offset) from None
     except (RecursionError, ValueError, IndexError):
         raise SqlError("the text cannot be read as SQL", text, 0) from None
+
+
+def _as_string(token: Token) -> Token:
+    """A text in dollar quotes, as in $$it's$$, is a string like any other."""
+    if token.token_type != TokenType.HEREDOC_STRING:
+        return token
+    place = (token.line, token.col, token.start, token.end)
+    return Token(TokenType.STRING, token.text, *place, token.comments)
 
 
 def _name_of(text: str, start: int, first: int) -> tuple[str, int] | None:

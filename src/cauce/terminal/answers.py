@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 5
 SHORTEST_TEXT, LONGEST_TEXT = 8, 48
+_SYMBOLS: dict[int, int | str] = {code: 0x2400 + code for code in range(32)}
+_SYMBOLS |= {ord("\n"): "⏎", 127: "␡"} | dict.fromkeys(range(128, 160), "�")
 
 
 def answers_text(dataset: Dataset, heads: Mapping[str, pl.DataFrame], rows: Mapping[str, int]) -> str:
@@ -33,10 +35,12 @@ def show_answer(dataset: Dataset, query: str, head: pl.DataFrame, rows: int) -> 
     console().print()
 
 
-def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, seconds: float, out: Path) -> None:
+def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, seconds: float, out: Path | None) -> None:
+    """`out`: where the files of the answers are, if they stay."""
+    where = "" if out is None else f"; answers in {out}/"
     console().print(
         f"{dataset.name}: {queries} {'query' if queries == 1 else 'queries'} over {rows:,} rows, {size(read_bytes)}, "
-        f"in {seconds:.1f} s; answers in {out}/",
+        f"in {seconds:.1f} s{where}",
         soft_wrap=True,
     )
 
@@ -50,11 +54,10 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
 
     table = Table(header_style="bold cyan", expand=False)
     texts = {
-        name: [text.replace("\n", "⏎") for text in output.text(head[name]).fill_null("")]
-        for name, output in columns.items()
+        name: [printable(text) for text in output.text(head[name]).fill_null("")] for name, output in columns.items()
     }
     numbers = {name for name in columns if head.schema[name].is_numeric()}
-    widths = {name: max(map(cell_len, [name, *texts[name]])) for name in columns}
+    widths = {name: max(map(cell_len, [printable(name), *texts[name]])) for name in columns}
     # Numbers are never truncated; texts share the remaining width.
     shortest = {name: widths[name] if name in numbers else _shortest(name, widths[name]) for name in columns}
     shown = _columns_that_fit(shortest, console().width)
@@ -62,14 +65,19 @@ def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], 
     limit = _fitting([widths[name] for name in shown if name not in numbers], available)
     for name in shown:
         if name in numbers:
-            table.add_column(Text(name), justify="right", no_wrap=True, min_width=widths[name])
+            table.add_column(Text(printable(name)), justify="right", no_wrap=True, min_width=widths[name])
         else:
-            table.add_column(Text(name), overflow="ellipsis", no_wrap=True, max_width=max(limit, len(name)))
+            table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, max_width=max(limit, len(name)))
     for row in zip(*(texts[name] for name in shown), strict=True):
         table.add_row(*map(Text, row))
     # Not as the table's own title and caption: Rich wraps these at the width of the table, even within a name.
     counts = _counts(rows, rows - head.height, len(columns), len(columns) - len(shown))
     return Group(Text(title, style="bold"), table, Text(counts, style="dim italic"))
+
+
+def printable(text: str) -> str:
+    """Shows line ends and control characters as symbols: in a terminal they would move the cursor, or worse."""
+    return text.translate(_SYMBOLS)
 
 
 def _counts(rows: int, hidden_rows: int, columns: int, hidden_columns: int) -> str:

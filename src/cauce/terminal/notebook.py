@@ -12,7 +12,7 @@ from typing import Any
 
 from cauce.errors import UsageError
 from cauce.runner.answers import in_notebook
-from cauce.runner.local_client import Watch
+from cauce.runner.local_client import TableInput, Watch
 from cauce.runner.sinks import Silent
 from cauce.terminal.console import size
 from cauce.terminal.progress import Bars, terminal_progress
@@ -20,22 +20,22 @@ from cauce.terminal.progress import Bars, terminal_progress
 REDRAW_S = 0.1
 
 
-def watch_for(progress: bool | None) -> Callable[[Mapping[str, int]], AbstractContextManager[Watch]]:
+def watch_for(progress: bool | None) -> Callable[[Mapping[str, TableInput]], AbstractContextManager[Watch]]:
     """`progress` is the option of `cauce.run`. None draws in notebooks and terminals only."""
     if progress not in (None, True, False):
         raise UsageError(f"progress must be True, False or None, not {progress!r}")
-    return lambda totals: _watch(totals, progress)
+    return lambda inputs: _watch(inputs, progress)
 
 
-def _watch(totals: Mapping[str, int], progress: bool | None) -> AbstractContextManager[Watch]:
+def _watch(inputs: Mapping[str, TableInput], progress: bool | None) -> AbstractContextManager[Watch]:
     if progress is False:
         return nullcontext(Silent())
     if in_notebook():
-        return Bars(totals, NotebookProgress())
+        return Bars(inputs, NotebookProgress())
     visible = sys.stderr.isatty()
     if progress or visible:
         # Without a terminal, Rich draws the bars once, at the end.
-        return Bars(totals, terminal_progress(transient=visible))
+        return Bars(inputs, terminal_progress(transient=visible))
     return nullcontext(Silent())
 
 

@@ -15,7 +15,12 @@ from cauce.worker.events import Event
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, Task
 
+    from cauce.runner.local_client import TableInput
     from cauce.terminal.notebook import NotebookProgress
+
+
+WIDE = 72
+"""Terminals with fewer columns show less beside a progress bar."""
 
 
 class Display(Protocol):
@@ -42,17 +47,24 @@ def shown(display: Display) -> Iterator[None]:
                 display.stop()
 
 
-def bytes_columns() -> list[ProgressColumn]:
-    """Columns of a bar that is measured in bytes. Only the bar itself shrinks on a narrow terminal."""
+def bytes_columns(width: int = WIDE) -> list[ProgressColumn]:
+    """Columns of a bar that is measured in bytes. A narrow terminal shows a shorter bar, and no speed."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
     from rich.table import Column
+    from rich.text import Text
 
-    return [
+    class Speed(TransferSpeedColumn):
+        """Nothing instead of a question mark while it is not known."""
+
+        def render(self, task: Task) -> Text:
+            return super().render(task) if task.finished_speed or task.speed else Text("")
+
+    columns: list[ProgressColumn] = [
         TextColumn("{task.description}", justify="left"),
-        BarColumn(bar_width=32),
+        BarColumn(bar_width=32 if width >= WIDE else max(width - 34, 4)),
         DownloadColumn(table_column=Column(no_wrap=True)),
-        TransferSpeedColumn(table_column=Column(no_wrap=True)),
     ]
+    return [*columns, Speed(table_column=Column(no_wrap=True))] if width >= WIDE else columns
 
 
 def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool = True) -> Progress:
@@ -67,11 +79,11 @@ def table_progress(time: ProgressColumn, *, transient: bool = False, drawn: bool
             rows: int = task.fields["rows"]
             return f"{rows:>11,} rows" if rows else ""
 
+    width = error_console().width
+    details = [Rows(table_column=Column(no_wrap=True)), time, TextColumn("{task.fields[note]}")]
     return Progress(
-        *bytes_columns(),
-        Rows(table_column=Column(no_wrap=True)),
-        time,
-        TextColumn("{task.fields[note]}"),
+        *bytes_columns(width),
+        *(details if width >= WIDE else ()),
         console=error_console(),
         transient=transient,
         disable=not drawn,
@@ -88,16 +100,16 @@ def terminal_progress(*, transient: bool = False) -> Progress:
 class Bars:
     """Shows the progress of a run. Draws on a terminal only."""
 
-    def __init__(self, totals: Mapping[str, int], progress: Progress | NotebookProgress | None = None) -> None:
+    def __init__(self, inputs: Mapping[str, TableInput], progress: Progress | NotebookProgress | None = None) -> None:
         """`progress` replaces the terminal as the place to draw."""
         self._progress: Any = progress or (terminal_progress() if sys.stderr.isatty() else None)
         self._tasks: dict[str, int] = {}
         if self._progress is not None:
             add = self._progress.add_task
-            self._tasks = {table: add(table, total=total, rows=0, note="") for table, total in totals.items()}
+            self._tasks = {table: add(each.shown, total=each.bytes, rows=0, note="") for table, each in inputs.items()}
         self._weights: dict[tuple[str, int], int] = {}
         self._early: set[tuple[str, int]] = set()
-        self.rows = dict.fromkeys(totals, 0)
+        self.rows = dict.fromkeys(inputs, 0)
         self.bytes = 0
         self.restarts = 0
         self._shown = ExitStack()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -13,8 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from cauce.cli.remote.process_commands import processes
+from cauce.doctor.json_bodies import ClusterBody
 from cauce.doctor.launch.service_dir import ServiceDir
+from cauce.doctor.model.status import ProcessStatus
 from tests.cli.running import Outcome, cauce
 from tests.service.running import end_service, until
 
@@ -52,6 +57,19 @@ def test_status_shows_every_process_with_its_leader(folder: Path) -> None:
     assert "★" in shown.out
     for name in ("doctor-1", "doctor-2", "gateway-1", "worker-1"):
         assert name in shown.out
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"), [(80, set()), (64, {"pid"}), (52, {"pid", "restarts"}), (40, {"pid", "restarts", "memory"})]
+)
+def test_a_narrow_terminal_shows_names_and_states_in_full(width: int, left_out: set[str]) -> None:
+    worker = ProcessStatus("worker-12", "worker", "restarting", pid=12345, rss=10**8, work="scan orders, lane 3")
+    screen = Console(width=width, record=True, file=io.StringIO())
+    screen.print(processes(ClusterBody("doctor-1", "doctor-1", 1, True, "star", [worker]), width))
+    text = screen.export_text()
+    assert "worker-12" in text
+    assert "restarting" in text
+    assert {name for name in ("pid", "restarts", "memory", "works on") if name not in text} == left_out
 
 
 def test_scale_stop_and_start_change_the_running_processes(folder: Path) -> None:

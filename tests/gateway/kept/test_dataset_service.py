@@ -153,6 +153,18 @@ def test_the_bytes_of_an_owner_are_limited_over_all_his_datasets(world: World) -
     keep(world.service(kept_bytes_per_owner=size + 10), shop, "b")
 
 
+def test_a_misspelt_name_gets_a_suggestion_of_the_same_owner(world: World) -> None:
+    service = world.service()
+    keep(service, Shop())
+    keep(service, Shop(), name="shopp", owner="ana")
+    with pytest.raises(NoSuchDataset, match=r"dataset shp is not kept here.*; did you mean shop\?$"):
+        service.kept.get(OWNER, "shp")
+    with pytest.raises(NoSuchDataset, match=r"or has expired; you keep shop$"):
+        service.kept.get(OWNER, "weather")
+    with pytest.raises(NoSuchDataset, match=r"or has expired$"):
+        service.kept.get("eva", "shp")
+
+
 def test_dropping_frees_everything(world: World) -> None:
     service = world.service()
     keep(service, Shop())
@@ -216,7 +228,7 @@ def test_expiry_waits_for_the_jobs_that_read_it(world: World) -> None:
     assert service.kept.sweep() == []
     with pytest.raises(NoSuchDataset):
         start(service, "b")
-    with pytest.raises(DatasetInUse, match="is expired and its data is removed when job a have ended"):
+    with pytest.raises(DatasetInUse, match="is expired and its data is removed when job a has ended"):
         service.kept.create(OWNER, "shop", REQUEST)
     assert finish(service, worker, "a") == Shop().spent(3)
     assert [each.name for each in service.kept.sweep()] == ["shop"]

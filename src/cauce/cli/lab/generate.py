@@ -32,7 +32,7 @@ def generate_with_bar(dataset: str, out: Path, scale: float, seed: int) -> dict[
     from cauce.lab.generators import generate
 
     console = error_console()
-    progress = Progress(*bytes_columns(), console=console, disable=not console.is_terminal, transient=True)
+    progress = Progress(*bytes_columns(console.width), console=console, disable=not console.is_terminal, transient=True)
     with shown(progress):
         task = progress.add_task(f"generating {dataset}", total=None)
         return generate(dataset, out, scale=scale, seed=seed, progress=lambda more: progress.update(task, advance=more))

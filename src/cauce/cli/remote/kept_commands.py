@@ -24,7 +24,7 @@ from cauce.client.kept_upload import Keeping
 from cauce.client.submission import SqlSubmission
 from cauce.errors import CauceError, UsageError
 from cauce.job.kept_messages import KeptDataset
-from cauce.terminal.answers import show_answer
+from cauce.terminal.answers import printable, show_answer
 from cauce.terminal.console import console, print_json, size, warn
 from cauce.terminal.invocation import command, same_command
 from cauce.terminal.reject_report import report_rejects
@@ -47,22 +47,26 @@ def upload_command(options: UploadOptions, connection: ConnectionOptions) -> Non
         None if not options.keep else seconds_of(options.keep),
         warn,
     )
-    with ExitStack() as shown:
-        bars: list[StatusBars] = []
+    bars: list[StatusBars] = []
+    # The bars are closed before the note of an interruption is printed.
+    with detaching(_continue_upload), ExitStack() as shown:
 
         def prepared(totals: dict[str, int]) -> None:
             bars.append(shown.enter_context(StatusBars(totals, enabled=not options.json)))
 
-        with detaching(lambda: f"stopped; the service keeps what it has received. Continue with: {same_command()}"):
-            found = service(connection, wait=True).keep(
-                options.name, keeping, lambda sent: bars[0].sent(sent), on_prepared=prepared
-            )
+        found = service(connection, wait=True).keep(
+            options.name, keeping, lambda sent: bars[0].sent(sent), on_prepared=prepared
+        )
     if options.json:
         print_json(found)
         return
-    _show(found, SHOWN_COLUMNS)
+    _show(found)
     gateways = repeated("--gateway", connection.gateway)
     console().print(f"Ask with: {command('sql', '--on', found.name, *gateways, 'SELECT …')}", soft_wrap=True)
+
+
+def _continue_upload() -> str:
+    return f"stopped; the service keeps what it has received. Continue with: {same_command()}"
 
 
 def seconds_of(text: str) -> float:
@@ -79,14 +83,15 @@ def datasets_command(connection: ConnectionOptions, *, json: bool) -> None:
         print_json(found)
         return
     if not found:
-        console().print("the service keeps no datasets for you; upload one with: cauce upload NAME --data DIR")
+        how = command("upload", "NAME", "--data", "DIR", *repeated("--gateway", connection.gateway))
+        console().print(f"the service keeps no datasets for you; upload one with: {how}", soft_wrap=True)
         return
     console().print("\nKept by the service:", style="bold")
     for each in found:
         _show(each)
 
 
-def _show(kept: KeptDataset, most_columns: int | None = None) -> None:
+def _show(kept: KeptDataset) -> None:
     expires = datetime.datetime.fromtimestamp(kept.expires).strftime("%Y-%m-%d %H:%M:%S")
     state = f"version {kept.version}" if kept.version else "not complete"
     line = f"  {state}, {size(kept.bytes)}, kept until {expires}"
@@ -95,9 +100,9 @@ def _show(kept: KeptDataset, most_columns: int | None = None) -> None:
     for name in ("table", "columns", "parts", "size"):
         table.add_column(name, justify="right" if name in ("parts", "size") else "left", overflow="fold")
     for name, each in kept.tables.items():
-        columns = ", ".join(f"{column.name} {column.type}" for column in each.columns[:most_columns])
-        if most_columns is not None and len(each.columns) > most_columns:
-            columns += f" and {len(each.columns) - most_columns} more"
+        columns = ", ".join(f"{column.name} {column.type}" for column in each.columns[:SHOWN_COLUMNS])
+        if len(each.columns) > SHOWN_COLUMNS:
+            columns += f" and {len(each.columns) - SHOWN_COLUMNS} more (--json lists all)"
         parts = f"{each.parts}" if each.parts == each.complete else f"{each.complete or 0} of {each.parts}"
         table.add_row(Text(name), Text(columns), parts, size(each.bytes))
     console().print(table)
@@ -109,7 +114,9 @@ def drop_command(name: str, connection: ConnectionOptions, *, force: bool) -> No
 
 
 def sql_on_command(options: SqlOptions, text: str, connection: ConnectionOptions) -> None:
-    kept = service(connection).kept(options.on)
+    client = service(connection)
+    # A job that exists is resumed also if its dataset has been dropped.
+    kept = client.kept(options.on) if options.job else client.dataset(options.on)
     submission = SqlSubmission(text, options.on, options.parameters(), options.job or None, _known(kept))
     again = same_command() + ("" if options.job else f" --job {submission.job}")
     if options.out is not None:
@@ -153,7 +160,8 @@ class _SqlOn(Submit):
         dataset = self._submission.dataset
         for query in status.queries:
             if dataset is None:
-                console().print(Text(f"{query}\n{job.results(query).head(SHOWN_ROWS)}"), soft_wrap=True)
+                lines = str(job.results(query).head(SHOWN_ROWS)).splitlines()
+                console().print(Text("\n".join([query, *map(printable, lines)])), soft_wrap=True)
             else:
                 head = frame_of(job.head(query, SHOWN_ROWS), dataset.queries[query].columns)
                 show_answer(dataset, query, head, status.answers[query].rows)

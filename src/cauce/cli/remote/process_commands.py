@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +40,11 @@ from cauce.worker.events import Assignment
 ASK_S = 3.0
 FOLLOW_S = 0.5
 PAGE = 1000
+WORK = "works on"
+NUMBERS = ("pid", "restarts", "memory")
+"""The first of them is dropped first."""
+COLUMNS = ("process", "state", *NUMBERS, WORK)
+LEAST_WORK_WIDTH = 12
 COLOURS = {"running": "green", "starting": "cyan", "stopped": "yellow", "ending": "yellow"}
 _ROLES: dict[str, Role] = {"workers": "worker", "gateways": "gateway", "doctors": "doctor"}
 
@@ -119,20 +124,35 @@ def status_command(where: Source, json: bool) -> None:
     if json:
         print_json(body)
         return
-    console().print(processes(body))
+    console().print(processes(body, console().width))
 
 
-def processes(body: ClusterBody) -> Group:
+def processes(body: ClusterBody, width: int) -> Group:
+    """The processes as a table. Drops columns that do not fit the width, the least important ones first."""
     leader = f"leader {body.leader}, epoch {body.epoch}" if body.leader else "no leader yet"
     state = "" if body.running else ", stopping"
+    rows = [dict(zip(COLUMNS, _cells(row), strict=True)) for row in body.processes]
+    shown_columns = _columns_that_fit(rows, width)
     table = Table(header_style="bold cyan", expand=False)
-    for name in ("process", "state", "pid", "restarts", "memory", "works on"):
-        right = name in ("pid", "restarts", "memory")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "works on", overflow="fold")
-    for row in body.processes:
-        table.add_row(*_cells(row))
+    for name in shown_columns:
+        right = name in NUMBERS
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != WORK, overflow="fold")
+    for cells in rows:
+        table.add_row(*(cells[name] for name in shown_columns))
     missing = [Text(_sentence(body.no_worker.text), style="bold red")] if body.no_worker is not None else []
     return Group(Text(f"{len(body.processes)} processes, {leader}{state}", style="bold"), table, *missing)
+
+
+def _columns_that_fit(rows: Sequence[Mapping[str, Text]], width: int) -> list[str]:
+    widest = {name: max([len(name), *(cells[name].cell_len for cells in rows)]) for name in COLUMNS}
+    # What a process works on may be wrapped.
+    widest[WORK] = min(widest[WORK], LEAST_WORK_WIDTH)
+    names = list(COLUMNS)
+    for name in NUMBERS:
+        # A border and two spaces for each column.
+        if sum(widest[each] + 3 for each in names) + 1 > width:
+            names.remove(name)
+    return names
 
 
 def _sentence(text: str) -> str:
@@ -190,7 +210,8 @@ def top_command(where: Source, every_s: float) -> None:
         while True:
             body = where.cluster()
             recent = [Text(_line(event), style="dim") for event in where.last(8).events]
-            live.update(Group(processes(body), Text(), *recent), refresh=True)
+            end = Text("Ctrl-C ends this view")
+            live.update(Group(processes(body, screen.width), Text(), *recent, end), refresh=True)
             time.sleep(every_s)
 
 

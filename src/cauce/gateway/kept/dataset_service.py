@@ -4,13 +4,13 @@ gateway on the same fabric gives the same answers, and each may crash between tw
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cauce.api.names import check_owner, job_id_problem
 from cauce.api.parts import Held, PartsBody
 from cauce.datasets.registry import Registry
-from cauce.errors import CauceError, FabricError, FabricFull, FabricLost, JobGone, UsageError
+from cauce.errors import CauceError, FabricError, FabricFull, FabricLost, JobGone, UsageError, did_you_mean
 from cauce.fabric.contract import Fabric
 from cauce.gateway.errors import (
     BadRequest,
@@ -50,7 +50,7 @@ KeptList = list[KeptDataset]
 MOST_TABLES = 500
 MOST_KEEP_S = 10 * 365 * 86_400.0
 _NAMED = 5
-"""How many jobs an error names."""
+"""How many jobs or datasets an error names."""
 _QUOTA_AGE_S = 1.0
 """Other datasets of an owner are read again for his quota after this time."""
 _REMEDY = (
@@ -174,8 +174,13 @@ class KeptDatasets:
         if view is not None:
             view.refresh(self._fabric, consistent=consistent)
         if view is None or view.removal is not None:
-            raise no_such_dataset(name)
+            raise no_such_dataset(name, self._names(owner))
         return view
+
+    def _names(self, owner: str) -> Sequence[str]:
+        """The names of the datasets of an owner, as far as this gateway has read."""
+        owned = [view for view in self._views.all() if view.manifest.owner == owner]
+        return [view.manifest.name for view in owned if view.removal is None]
 
     def verify(self, version: KeptVersion) -> None:
         """Raises NoSuchDataset unless the dataset still exists and is not being removed. Sees every removal that was
@@ -359,17 +364,25 @@ def check_name(name: str) -> str:
     return name
 
 
-def no_such_dataset(name: str) -> NoSuchDataset:
-    return NoSuchDataset(f"dataset {name} is not kept here: it was never uploaded, was dropped, or has expired")
+def no_such_dataset(name: str, kept: Sequence[str] = ()) -> NoSuchDataset:
+    """`kept`: the datasets of the same owner, for a suggestion."""
+    found = f"dataset {name} is not kept here: it was never uploaded, was dropped, or has expired"
+    if not kept:
+        return NoSuchDataset(found)
+    return NoSuchDataset(f"{found}{did_you_mean(name, kept) or f'; you keep {_named(kept)}'}")
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
 
 
 def _in_use(view: KeptView, readers: list[str]) -> DatasetInUse:
-    named = ", ".join(readers[:_NAMED]) + (" …" if len(readers) > _NAMED else "")
+    named = _named(readers)
     jobs = "job" if len(readers) == 1 else f"{len(readers)} jobs"
     if view.removal is not None:
         return DatasetInUse(
             f"dataset {view.manifest.name} is {view.removal.why} and its data is removed when {jobs} {named} "
-            "have ended; use another name, or retry then"
+            f"{'has' if len(readers) == 1 else 'have'} ended; use another name, or retry then"
         )
     return DatasetInUse(
         f"dataset {view.manifest.name} is read by {jobs} {named}; wait for the end, or drop it with force, and "

@@ -73,6 +73,11 @@ export function breakable(name) {
   return name.split(/(?<=[_./-])(?=\w)/).flatMap((piece, index) => (index ? [document.createElement("wbr"), piece] : [piece]));
 }
 
+/** A command line that wraps between its words, not after the hyphens of an option. @param {string} text */
+export function commandLine(text) {
+  return h("code.command", {}, text.split(" ").flatMap((word, index) => [index ? " " : null, h("span", {}, word)]));
+}
+
 /** @param {Element} element @param {...(Child | Child[])} children */
 export function replace(element, ...children) {
   element.replaceChildren(...nodes(children));

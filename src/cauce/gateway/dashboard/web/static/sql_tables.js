@@ -1,7 +1,7 @@
 // The kept datasets: a choice of one, and its tables with columns and types. A click inserts a name into the editor.
 
 import { token } from "./api.js";
-import { breakable, h, replace, say } from "./dom.js";
+import { breakable, commandLine, h, replace, say } from "./dom.js";
 import { bytes, moment, plural } from "./format.js";
 import { identifier } from "./sql_tokens.js";
 
@@ -38,7 +38,7 @@ export class TablesView {
     const version = shown.version ? `Version ${shown.version}` : "Upload not finished";
     say(this.about, `${version}: ${plural(tables.length, "table")}, ${bytes(shown.bytes)}, kept until ${moment(shown.expires)}`);
     const few = tables.reduce((sum, [, table]) => sum + table.columns.length, 0) <= FEW_COLUMNS;
-    replace(this.hint, "To add files: ", h("code", {}, `./cauce upload ${shown.name} --data FOLDER`));
+    replace(this.hint, "To add files: ", commandLine(`./cauce upload ${shown.name} --data FOLDER`));
     replace(this.list, tables.map(([name, table], index) => this.table(name, table, few || !index)));
   }
 
