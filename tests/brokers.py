@@ -61,12 +61,18 @@ def mend(nodes: Nodes) -> None:
         if nodes.pid(name) is not None:
             nodes.resume(name)
     nodes.start()
-    for name in nodes.names:
-        if is_apart(nodes, name):
-            nodes.kill(name)
-            nodes.start_again(name)
+    restart_partitioned(nodes)
     for name in nodes.names:
         nodes.ctl(name, "await_online_nodes", str(len(nodes.names)))
+
+
+def restart_partitioned(nodes: Nodes) -> None:
+    """Restarts running nodes that continue although they are in a minority, as operators have to: until then such a
+    node keeps its own metadata, and lists streams and queues that were deleted meanwhile."""
+    for name in nodes.names:
+        if nodes.pid(name) is not None and nodes.answers(name) and is_apart(nodes, name):
+            nodes.kill(name)
+            nodes.start_again(name)
 
 
 def is_apart(nodes: Nodes, name: str) -> bool:
