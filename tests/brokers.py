@@ -64,10 +64,7 @@ def mend(nodes: Nodes) -> None:
     nodes.start()
     if is_whole(nodes):
         return
-    for name in nodes.names:
-        if is_apart(nodes, name):
-            nodes.kill(name)
-            nodes.start_again(name)
+    restart_partitioned(nodes)
     for name in nodes.names:
         nodes.ctl(name, "await_online_nodes", str(len(nodes.names)))
 
@@ -85,6 +82,15 @@ def is_whole(nodes: Nodes) -> bool:
         return nodes.ctl(nodes.names[0], "eval", ALL_SEE_ALL).strip() == "true"
     except BrokerFailed:
         return False
+
+
+def restart_partitioned(nodes: Nodes) -> None:
+    """Restarts running nodes that continue although they are in a minority, as operators have to: until then such a
+    node keeps its own metadata, and lists streams and queues that were deleted meanwhile."""
+    for name in nodes.names:
+        if nodes.pid(name) is not None and nodes.answers(name) and is_apart(nodes, name):
+            nodes.kill(name)
+            nodes.start_again(name)
 
 
 def is_apart(nodes: Nodes, name: str) -> bool:

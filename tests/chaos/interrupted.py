@@ -12,12 +12,14 @@ from pathlib import Path
 
 from cauce.client import Service
 from cauce.client.settings import Sent, Settings
+from cauce.errors import CauceError
 from cauce.lab.generators import generate
 from tests.oracle.api import answer
 from tests.service.running import until
 
 SMALL = Settings(part_bytes=16_000, window=4, connections=2)
 PATIENCE_S = 240.0
+WHY_S = 30.0
 FURTHER = SMALL.connections + 2
 
 
@@ -79,7 +81,7 @@ class Interrupted:
     def finish(self) -> None:
         """Waits for all its answers and compares them with the oracle's."""
         self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), f"{self.job} did not end"
+        assert not self._thread.is_alive(), f"{self.job} did not end: {self._why()}"
         if self.problem is not None:
             raise self.problem
         with Service(self.url, self.token, patience_s=PATIENCE_S) as service:
@@ -89,6 +91,15 @@ class Interrupted:
                 job.save(query, "csv", into)
                 assert into.getvalue() == self.case.wanted[query], f"{self.job}: {query}"
             job.cancel()
+
+    def _why(self) -> str:
+        """What the job waits for, and how far it is, as far as a gateway answers."""
+        try:
+            with Service(self.url, self.token, patience_s=WHY_S) as service:
+                job = service.job(self.job)
+                return f"{job.why()} {job.status()}"
+        except CauceError as problem:
+            return str(problem)
 
     def has_gone_on(self) -> bool:
         if self.problem is not None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cauce.errors import BrokerFailed
 from cauce.fabric.rabbitmq.settings.required import PER_QUEUE_TIMEOUT
 from cauce.lab.broker.nodes import Nodes
 from cauce.lab.broker.releases import choose
+from tests.brokers import restart_partitioned
 from tests.chaos.interrupted import Case, Interrupted, half_way, make_case, until_work_goes_on
 from tests.service.running import Running, until
 
@@ -56,8 +58,8 @@ OF_JOBS = ("control", "home", "journal", "edges", "raw-", "lease")
 
 
 def left(world: World) -> list[str]:
-    """Streams and queues of jobs that all nodes report: a node that was down for a while may report deleted ones. Those
-    of the service itself have other names."""
+    """Streams and queues of jobs that all nodes report: a node that was down for a while may report deleted ones, but
+    each node also asks the others. Those of the service itself have other names."""
     known = [
         set(world.nodes.ctl(name, "list_queues", "name", patience_s=LISTED_S).split())
         for name in world.nodes.names
@@ -233,3 +235,5 @@ def test_jobs_survive_broker_faults(fault: str, world: World, cases: list[Case])
     due = time.monotonic() + RELEASE_S
     while found := left_or_unknown(world):
         assert time.monotonic() < due, f"not released: {found}"
+        with suppress(BrokerFailed):
+            restart_partitioned(world.nodes)

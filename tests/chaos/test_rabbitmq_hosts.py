@@ -156,11 +156,13 @@ def test_jobs_continue_without_a_partitioned_node(name: str, service: Spread, ca
     clients = [client(service, case) for case in cases]
     at_rest(service, clients)
     assert service.connections(name) > 0
+    started = time.monotonic()
     service.host(name).cut_off()
     report(f"node {name} cut off", until_work_goes_on(clients))
     assert not service.nodes.answers(name)
     for each in clients:
         each.finish()
+    sys.stdout.write(f"node {name} cut off: all answers were there after {time.monotonic() - started:.2f} s\n")
     service.host(name).join()
     sys.stdout.write(f"node {name} cut off: the cluster was whole {service.until_whole():.2f} s after it was healed\n")
 

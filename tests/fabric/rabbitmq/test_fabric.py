@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import pytest
 
-from cauce.errors import FabricError, JobGone
+from cauce.errors import FabricError, FabricLost, JobGone
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Fabric
 from cauce.fabric.names import Log
@@ -192,6 +192,30 @@ def test_a_stream_declared_after_the_removal_is_removed_again(
         slow.append("j", Log("log"), data(0, 1))
     assert slow.jobs() == []
     assert queues_of(broker, namespace) == {f"{parse(namespace).namespace}.registry"}
+
+
+def test_a_second_removal_that_fails_is_repeated(
+    fabric: RabbitFabric, broker: Nodes, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker with a node that was paused may list deleted streams again: they are deleted once more, later."""
+    monkeypatch.setattr(rabbitmq_sweep, "SWEEP_AGAIN_S", 0.0)
+    monkeypatch.setattr(rabbitmq_sweep, "HOUSE_S", 0.0)
+    fabric.append("j", Log("log"), data(0, 1))
+    (stream,) = (name for name in queues_of(broker, namespace) if name.endswith(".log"))
+    fabric.delete_job("j")
+    queues = fabric._open.session.queues
+    queues.make_streams([stream], time.monotonic() + 10.0)
+    remove, calls = queues.remove, []
+
+    def failing_once(removed: Sequence[str], deadline: float) -> None:
+        calls.extend(removed)
+        if removed and len(calls) == 1:
+            raise FabricLost("the broker does not answer in time")
+        remove(removed, deadline)
+
+    monkeypatch.setattr(queues, "remove", failing_once)
+    wait_until(lambda: fabric.jobs() == [] and calls.count(stream) == 2)
+    assert stream not in queues_of(broker, namespace)
 
 
 def test_retention_of_the_registry_drops_no_existing_job(

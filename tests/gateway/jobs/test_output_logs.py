@@ -58,6 +58,22 @@ def test_each_batch_of_an_answer_is_read_once(fabric: Counted, log: NumberedLog)
     assert fabric.reads == first - 1
 
 
+def test_pages_of_two_lanes_are_read_once_though_one_lane_is_ahead(
+    log: NumberedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was fetched makes room for what was read with it."""
+    monkeypatch.setattr(output_logs, "KEPT_BYTES", 200_000)
+    fabric = Counted(Store())
+    fabric.create_job("j", b"")
+    for seq in (*range(0, COUNT, 2), *range(1, COUNT, 2)):
+        fabric.append("j", LOG, [page(seq)])
+    places = locations(fabric, log)
+    first, fabric.reads = fabric.reads, 0
+    fetcher = RecordFetcher(fabric, "j")
+    assert [fetcher.fetch(log, place) for place in places] == [page(seq) for seq in range(COUNT)]
+    assert fabric.reads == first - 1
+
+
 def test_kept_batches_are_bounded(fabric: Counted, log: NumberedLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_logs, "KEPT_BYTES", 100_000)
     fetcher = RecordFetcher(fabric, "j")

@@ -92,7 +92,8 @@ class GarbageCollector:
         self._session.queues.remove(sorted(self._session.to_remove), deadline)
         self._session.to_remove.clear()
         while self._again and self._again[0][0] < now:
-            self._session.queues.remove(self._again.pop(0)[1], deadline)
+            self._session.queues.remove(self._again[0][1], deadline)
+            self._again.pop(0)
 
     def _sweep_after_others(self, now: float, deadline: float) -> None:
         unswept = self._session.registry_client.registry.unswept

@@ -5,16 +5,17 @@ could reappear.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TypeVar
 
 import amqp
+from amqp import spec
 
 from cauce.errors import FabricError, FabricLost
-from cauce.fabric.rabbitmq.connection.amqp import Connection
+from cauce.fabric.rabbitmq.connection.amqp import Connection, Request
 from cauce.fabric.rabbitmq.connection.connection_thread import ConnectionThread, Work
 from cauce.fabric.rabbitmq.registry import Job
 from cauce.fabric.rabbitmq.settings.findings import SUPPORTED, is_supported, numbers, tuning_findings
@@ -27,6 +28,7 @@ REGISTRY_BYTES = 64 << 20
 """Retention of the registry stream. Facts that still hold are appended again long before."""
 _LEASE_MS = 7 * 24 * 3600 * 1000
 _RETRY_S = 0.1
+_DELETED_AT_ONCE = 32
 
 T = TypeVar("T")
 Version = tuple[int, ...]
@@ -117,10 +119,11 @@ class Queues:
                     "that its feature flags are enabled"
                 ) from problem
 
-    def remove(self, names: Iterable[str], deadline: float) -> None:
-        """Deletes queues; those that do not exist are ignored."""
-        for name in names:
-            self._ask(partial(_delete, name=name), deadline)
+    def remove(self, names: Sequence[str], deadline: float) -> None:
+        """Deletes queues; those that do not exist are ignored. Several at once: while a node is cut off, the broker
+        needs seconds for each."""
+        for first in range(0, len(names), _DELETED_AT_ONCE):
+            self._ask(partial(_delete_all, names=names[first : first + _DELETED_AT_ONCE]), deadline)
 
     def _ask(self, work: Work[T], deadline: float) -> T:
         """Retries until the deadline. A broker answers "not found" for a queue that it cannot reach, and for all queues
@@ -162,8 +165,18 @@ def _exists(connection: Connection, name: str) -> bool:
     return True
 
 
-def _delete(connection: Connection, name: str) -> None:
-    connection.spare.queue_delete(name)
+def _delete_all(connection: Connection, names: Sequence[str]) -> None:
+    """Each on a channel of its own: the broker processes the requests of one channel one after the other."""
+    requests = [
+        Request(connection.channel(), spec.Queue.Delete, "Bsbbb", (0, name, False, False, False), spec.Queue.DeleteOk)
+        for name in names
+    ]
+    problems = connection.request_all(requests)
+    for each in requests:
+        if each.channel.is_open:
+            each.channel.close()
+    if problems:
+        raise problems[0]
 
 
 @dataclass(frozen=True)

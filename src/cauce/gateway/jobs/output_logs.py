@@ -20,7 +20,7 @@ from cauce.job.part_codec import load_report
 
 _FEW_BYTES = 1 << 16
 """Bytes per read: some hundred reports, or one page of an answer. Fetching one record reads this much."""
-KEPT_BYTES = 1 << 20
+KEPT_BYTES = 4 << 20
 """Bytes of read records that a request keeps, besides the last batch."""
 
 
@@ -77,7 +77,10 @@ class RecordFetcher:
                 raise CorruptRecord(
                     f"record {place.seq} of log {log.log} of job {self._job} is lost: run the job again"
                 )
-        return self._kept[wanted]
+        # A request needs a record once: others that were read with it stay longer.
+        found = self._kept.pop(wanted)
+        self._kept_bytes -= len(found.body)
+        return found
 
     def _find(self, reader: LogReader, wanted: tuple[Log, int]) -> bool:
         """Reads on up to the batch with the wanted record; false if there is none."""
@@ -92,10 +95,10 @@ class RecordFetcher:
             self._kept.clear()
             self._kept_bytes = 0
         for each in records:
-            if each.kind == Kind.DATA:
-                # The first record of an identity counts: a page that was shown never changes.
-                self._kept.setdefault((log, each.seq), each)
-        self._kept_bytes += sum(len(each.body) for each in records)
+            # The first record of an identity counts: a page that was shown never changes.
+            if each.kind == Kind.DATA and (log, each.seq) not in self._kept:
+                self._kept[log, each.seq] = each
+                self._kept_bytes += len(each.body)
 
 
 class AnswerLog(NumberedLog):

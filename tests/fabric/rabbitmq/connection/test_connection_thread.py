@@ -16,6 +16,7 @@ from cauce.errors import FabricError, FabricLost
 from cauce.fabric.address import parse
 from cauce.fabric.contract import START, Position
 from cauce.fabric.names import Log
+from cauce.fabric.rabbitmq.connection.amqp import Connection
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.records import Record
 from tests.conformance.worlds import data, drain, names, took
@@ -197,6 +198,28 @@ def test_the_next_server_of_the_address_is_tried(namespace: str, proxy: Proxy) -
 
 
 @pytest.mark.slow
+def test_an_unexpected_error_of_the_library_while_connecting_is_retried(
+    namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread of a connection must outlive it: nothing else would connect again."""
+    original, failed = Connection.connect, threading.Event()
+
+    def connect(self: Connection, callback: Callable[[], None] | None = None) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise AttributeError("'NoneType' object has no attribute 'fileno'")
+        original(self, callback)
+
+    monkeypatch.setattr(Connection, "connect", connect)
+    fabric = RabbitFabric(parse(namespace), patience_s=10.0)
+    try:
+        assert failed.is_set()
+        fabric.create_job("j", b"")
+        assert fabric.jobs() == ["j"]
+    finally:
+        fabric.close()
+
+
 def test_leases_are_kept_while_the_process_computes(rabbit: Open) -> None:
     """Computes for longer than the heartbeat timeout, in bursts that hold the GIL."""
     fabric = rabbit()

@@ -10,8 +10,10 @@ import logging
 import os
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 
 import amqp
@@ -44,6 +46,17 @@ class StopRequested(OSError):
     """Raised in a waiting call when the owner of the connection wants to close it."""
 
 
+@dataclass(frozen=True)
+class Request:
+    """A method that is sent on a channel, and the one that answers it."""
+
+    channel: BrokerChannel
+    method: tuple[int, int]
+    signature: str
+    arguments: tuple[object, ...]
+    answer: tuple[int, int]
+
+
 class BrokerChannel(amqp.Channel):  # type: ignore[misc]
     """A channel that stays closed once the broker closed it; the library would reopen it without its consumers. The
     error is raised only in a call that waits on this channel, never in one that waits on another."""
@@ -64,6 +77,10 @@ class BrokerChannel(amqp.Channel):  # type: ignore[misc]
         finally:
             self._waiting = False
             connection.answer_by = before
+
+    def on_method(self, method: tuple[int, int], callback: Callable[[], None]) -> None:
+        """Calls it whenever the broker sends this method."""
+        self._callbacks[method] = lambda *args: callback()
 
     def _on_close(self, reply_code: int, reply_text: str, class_id: int, method_id: int) -> None:
         self.send_method(spec.Channel.CloseOk)
@@ -159,6 +176,28 @@ class Connection(amqp.Connection):  # type: ignore[misc]
                 raise TimeoutError("the broker has not answered")
             self.heartbeat_tick()
         return self.read_frame()
+
+    def request_all(self, requests: Sequence[Request]) -> list[amqp.AMQPError]:
+        """Sends requests on different channels and waits for all answers. Returns the errors with which the broker has
+        closed some of the channels."""
+        unanswered = set(range(len(requests)))
+        problems: list[amqp.AMQPError] = []
+
+        def refused(number: int, problem: amqp.AMQPError) -> None:
+            unanswered.discard(number)
+            problems.append(problem)
+
+        for number, each in enumerate(requests):
+            each.channel.on_closed = partial(refused, number)
+            each.channel.on_method(each.answer, partial(unanswered.discard, number))
+            each.channel.send_method(each.method, each.signature, each.arguments)
+        before, self.answer_by = self.answer_by, monotonic() + self.answer_s
+        try:
+            while unanswered:
+                self.drain_events()
+        finally:
+            self.answer_by = before
+        return problems
 
     def shut_down(self) -> None:
         """Makes every pending socket call of the owner's thread fail. May be called by another thread."""

@@ -21,7 +21,7 @@ import amqp
 
 from cauce.errors import CauceError, FabricError, FabricLost
 from cauce.fabric.address import Broker
-from cauce.fabric.rabbitmq.connection.amqp import ERRORS, TICK_S, Connection
+from cauce.fabric.rabbitmq.connection.amqp import TICK_S, Connection
 from cauce.fabric.rabbitmq.connection.permissions import refused
 from cauce.fabric.rabbitmq.connection.split_brain_probe import SplitBrain, SplitBrainProbe
 
@@ -228,7 +228,7 @@ class ConnectionThread:
                 connection.connect()
                 if self._probe is not None:
                     self._probe.check(connection)
-            except ERRORS as problem:
+            except Exception as problem:  # noqa: BLE001  (as in `_serve`)
                 self._last_error = problem
                 _collect(connection)
                 self._changes.notify()
@@ -313,12 +313,12 @@ def _translated(problem: BaseException) -> BaseException:
 
 def _reason_of_block(connection: Connection) -> str | None:
     """The broker's reason, if it blocked the connection and a write therefore timed out."""
-    with suppress(*ERRORS):
+    with suppress(Exception):
         while connection.blocked is None and connection.connected and connection.readable(0):
             connection.read_frame()
     return connection.blocked
 
 
 def _collect(connection: Connection) -> None:
-    with suppress(*ERRORS):
+    with suppress(Exception):
         connection.collect()
