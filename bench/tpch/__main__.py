@@ -8,8 +8,9 @@ time.
 
 `--kill-every 1` also runs Cauce while one of its busy workers is killed every second on average.
 
-`--memory 1GB --limit 1.3GB` runs Cauce once with this budget, in a control group with this limit (needs root). The
-kernel must kill no process, and the answers must be those of DuckDB, which has no limit.
+`--memory 1GB --limit 1.3GB` runs Cauce once without a limit, and Cauce and DuckDB with this memory in a control group
+with this limit (needs root). The kernel must kill no process of Cauce, and all answers must be those of DuckDB; if it
+fails with this memory, those of DuckDB without a limit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from bench.data import size_mb
 from bench.measure import report, side_by_side, warm
-from bench.memory_budget import run
+from bench.memory_budget import Outcome, run
 from bench.tpch.answers import differences
 from bench.tpch.suite import cauce_arguments, generated
 from cauce.process.memory_limit import parse_size
@@ -51,9 +52,7 @@ def main() -> int:
         arguments = cauce_arguments(scratch, data, scratch / "cauce", given.workers)
         commands = {"Cauce": module_command("cauce", *arguments)}
         if given.memory:
-            peer = peer_command("duckdb", data, scratch, given.workers)
-            command = [*commands["Cauce"], "--memory", given.memory]
-            return within_limit(command, peer, scratch / "cauce", scratch / "duckdb", given.limit)
+            return within_limit(data, scratch, given)
         kills = scratch / "kills"
         if given.kill_every:
             killed = cauce_arguments(scratch, data, scratch / "killed", given.workers)
@@ -83,14 +82,36 @@ def peer_command(name: str, data: Path, scratch: Path, threads: int) -> list[str
     return [sys.executable, "-m", f"bench.tpch.in_{name}", str(data), str(scratch / name), str(threads)]
 
 
-def within_limit(command: list[str], peer: list[str], ours: Path, theirs: Path, limit: str) -> int:
-    outcome = run(command, ours / "q01.parquet", parse_size(limit, "--limit"))
-    sys.stdout.write(f"Cauce {outcome}\n")
-    sys.stdout.flush()
-    if outcome.kills or not outcome.digest:
+def within_limit(data: Path, scratch: Path, given: argparse.Namespace) -> int:
+    limit = parse_size(given.limit, "--limit")
+
+    def measured(name: str, command: list[str], folder: str, limit_bytes: int) -> Outcome:
+        outcome = run(command, scratch / folder / "q01.parquet", limit_bytes)
+        sys.stdout.write(f"{name:<16}{outcome}\n")
+        sys.stdout.flush()
+        return outcome
+
+    def cauce(folder: str) -> list[str]:
+        return module_command("cauce", *cauce_arguments(scratch, data, scratch / folder, given.workers))
+
+    bound = measured(f"Cauce, {given.memory}", [*cauce("bound"), "--memory", given.memory], "bound", limit)
+    free = measured("Cauce, no limit", cauce("cauce"), "cauce", 0)
+    duckdb = peer_command("duckdb", data, scratch, given.workers)
+    peer = measured(f"DuckDB, {given.memory}", [*duckdb, "--memory", given.memory], "duckdb", limit)
+    if bound.kills or not bound.digest or not free.digest:
         return 1
-    subprocess.run(peer, check=True)
-    return conclusion(differences(ours, theirs))
+    sys.stdout.write(f"to no limit: {bound.ratio(free)}")
+    sys.stdout.write(f"; to DuckDB: {bound.ratio(peer)}\n" if peer.digest else "\n")
+    if not peer.digest:
+        subprocess.run(duckdb, check=True)
+    changed = [f"{query} with {given.memory}" for query in other_bytes(scratch / "bound", scratch / "cauce")]
+    return conclusion([*changed, *differences(scratch / "bound", scratch / "duckdb")])
+
+
+def other_bytes(ours: Path, theirs: Path) -> list[str]:
+    """The answers whose files differ."""
+    names = [file.name for file in sorted(ours.glob("q*.parquet"))]
+    return [name for name in names if (ours / name).read_bytes() != (theirs / name).read_bytes()]
 
 
 if __name__ == "__main__":

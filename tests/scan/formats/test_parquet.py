@@ -59,6 +59,7 @@ def test_small_row_groups_are_read_together(tmp_path: Path) -> None:
 
 def test_a_large_row_group_is_read_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "LARGE_ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr(parquet, "SLICE_BYTES", 100)
     write(tmp_path, ROWS)
     parts = list(parts_of(find_files(tmp_path, SPEC), SPEC))
     assert len(parts) > 10
@@ -111,7 +112,19 @@ def test_slices_of_a_replaced_file_are_those_of_the_new_one(tmp_path: Path) -> N
 
 def test_a_small_part_size_splits_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "SMALL_ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr(parquet, "SLICE_BYTES", 100)
     write(tmp_path, ROWS)
     files = find_files(tmp_path, SPEC)
     assert len(list(parts_of(files, SPEC, 1000))) > 5
     assert len(list(parts_of(files, SPEC))) == 1
+
+
+def test_a_slice_is_as_large_as_two_small_parts_or_one_large_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "SMALL_ROW_GROUP_BYTES", 400)
+    monkeypatch.setattr(parquet, "SLICE_BYTES", 1000)
+    write(tmp_path, ROWS)
+    size = pq.read_metadata(tmp_path / "t.parquet").row_group(0).total_byte_size
+    counts = [len(list(parts_of(find_files(tmp_path, SPEC), SPEC, part_bytes))) for part_bytes in (100, 300, 700, 1500)]
+    assert counts == [-(-size // slice_bytes) for slice_bytes in (200, 600, 1000, 1500)]

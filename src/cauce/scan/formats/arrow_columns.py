@@ -7,6 +7,7 @@ stay null. No value is ever changed to another readable value.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,7 @@ def _plain(digits: str) -> str:
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
+@lru_cache(maxsize=256)
 def _is_taken(kind: pa.DataType) -> bool:
     # Polars panics on these; for other unsupported types it raises.
     if any(types.is_decimal256(each) for each in _within(kind)):

@@ -28,6 +28,9 @@ LARGE_ROW_GROUP_BYTES = 256 * 2**20
 """A row group that decodes to more than this is read in slices of rows; also one of more than two parts, unless it is
 below the following size."""
 SMALL_ROW_GROUP_BYTES = 16 * 2**20
+SLICE_BYTES = 32 * 2**20
+"""A slice decodes to as much as two parts if that is not above this size, else to as much as a part: the pages at both
+of its ends are decoded for it and for its neighbour, and larger ones are no faster."""
 
 
 class Parquet(Format):
@@ -103,10 +106,16 @@ def _row_ranges(meta: Any, part_bytes: int) -> Iterator[tuple[int, int]]:
             start, size = end, 0
         end, size = end + shape.num_rows, size + shape.total_byte_size
         if shape.total_byte_size > large and start == end - shape.num_rows:
-            yield from _slices(start, end, -(-shape.total_byte_size // (large // 2)))
+            yield from _slices(start, end, -(-shape.total_byte_size // _slice_bytes(large, part_bytes)))
             start, size = end, 0
     if end > start or end == 0:
         yield start, end
+
+
+def _slice_bytes(large: int, part_bytes: int) -> int:
+    if 2 * part_bytes < SMALL_ROW_GROUP_BYTES:
+        return large // 2
+    return min(large, max(large // 2, SLICE_BYTES))
 
 
 def _slices(start: int, end: int, count: int) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ structs: there each value is a row.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ _MOST_DECODES = 2.0
 """How often values are decoded by all workers if pages are larger than the slices. The cursor does it once in each
 worker, of which there are two or more."""
 
+_MARK_BYTES = 16
+"""Of a random text that no footer contains."""
+
 Rewrite = Mapping[int, Edit]
 
 
@@ -37,12 +41,12 @@ class _Column:
     """The pages of a column in a row group. Data page `n` starts at `offsets[n]` of the file, and with row `rows[n]` of
     the group; both lists have one more entry, the end. The dictionary is the bytes from `start` to `offsets[0]`."""
 
-    number: int
     start: int
     offsets: list[int]
     rows: list[int]
     size: int
     """All pages, not compressed."""
+    footer: _Footer
 
     def decodes(self, rows: int) -> float:
         """How often a value is decoded if slices of so many rows are."""
@@ -63,8 +67,10 @@ class PageIndex:
             group, self.first = group_of(meta, row)
             self.end = self.first + meta.row_group(group).num_rows
             numbers = _flat_columns(file.schema, headers)
-            self.columns = [_column(source.fileno(), meta.row_group(group), number) for number in numbers]
-            self._footer = _only_group(_footer(source.fileno()), group)
+            footer = _only_group(_footer(source.fileno()), group)
+            self.columns = [
+                _column(source.fileno(), meta.row_group(group), number, _Footer(footer, number)) for number in numbers
+            ]
         self._headers = list(headers)
 
     def is_worth(self, rows: int) -> bool:
@@ -84,19 +90,17 @@ class PageIndex:
 
         for header, column in zip(self._headers, self.columns, strict=True):
             low, high = bisect_right(column.rows, start) - 1, bisect_right(column.rows, end - 1)
-            found = pa.BufferReader(self._file(fd, column, low, high))
+            found = pa.BufferReader(_file(fd, column, low, high))
             table = pyarrow.parquet.ParquetFile(found).read(columns=[header], use_threads=False)
             yield table.slice(start - column.rows[low], end - start)
 
-    def _file(self, fd: int, column: _Column, low: int, high: int) -> bytes:
-        """A file of the dictionary and of some data pages."""
-        dictionary = _read(fd, column.start, column.offsets[0] - column.start)
-        pages = _read(fd, column.offsets[low], column.offsets[high] - column.offsets[low])
-        rows = column.rows[high] - column.rows[low]
-        first = len(_MAGIC)
-        places: dict[int, Edit] = {9: zigzag(first + len(dictionary)), 11: zigzag(first) if dictionary else None}
-        footer = _with_chunk(self._footer, column.number, rows, len(dictionary) + len(pages), places)
-        return b"".join((_MAGIC, dictionary, pages, footer, len(footer).to_bytes(4, "little"), _MAGIC))
+
+def _file(fd: int, column: _Column, low: int, high: int) -> bytes:
+    """A file of the dictionary and of some data pages."""
+    dictionary = _read(fd, column.start, column.offsets[0] - column.start)
+    pages = _read(fd, column.offsets[low], column.offsets[high] - column.offsets[low])
+    footer = column.footer.of(column.rows[high] - column.rows[low], len(dictionary), len(pages))
+    return b"".join((_MAGIC, dictionary, pages, footer, len(footer).to_bytes(4, "little"), _MAGIC))
 
 
 def _side_by_side(tables: Sequence[pa.Table]) -> pa.Table:
@@ -116,7 +120,7 @@ def _flat_columns(schema: Any, headers: Sequence[str]) -> list[int]:
     return numbers
 
 
-def _column(fd: int, group: Any, number: int) -> _Column:
+def _column(fd: int, group: Any, number: int, footer: _Footer) -> _Column:
     chunk = group.column(number)
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset and chunk.dictionary_page_offset < start:
@@ -134,7 +138,7 @@ def _column(fd: int, group: Any, number: int) -> _Column:
         at += page.end + page.compressed
     if rows[-1] != group.num_rows or at > start + chunk.total_compressed_size:
         raise ValueError("has pages that differ from its footer")
-    return _Column(number, start, [*offsets, at], rows, size)
+    return _Column(start, [*offsets, at], rows, size, footer)
 
 
 def _page_at(fd: int, at: int) -> Page:
@@ -179,11 +183,33 @@ def _only_group(footer: bytes, number: int) -> bytes:
     return _rewritten(footer, {4: groups})
 
 
-def _with_chunk(footer: bytes, number: int, rows: int, size: int, places: Rewrite) -> bytes:
-    """The footer of a file that has only some pages of one column, at these places."""
+class _Footer:
+    """The footer of files that have only some pages of one column. It is rewritten once; a file fills in its sizes."""
+
+    def __init__(self, footer: bytes, number: int) -> None:
+        marks = [os.urandom(_MARK_BYTES) for _ in range(4)]
+        both = [_with_chunk(footer, number, marks, has_dictionary) for has_dictionary in (False, True)]
+        by_mark = re.compile(b"|".join(map(re.escape, marks)))
+        self._texts = [by_mark.split(each) for each in both]
+        self._fields = [[marks.index(mark) for mark in by_mark.findall(each)] for each in both]
+
+    def of(self, rows: int, dictionary_bytes: int, page_bytes: int) -> bytes:
+        """The footer of a file whose dictionary, if any, and pages follow its first bytes."""
+        first = len(_MAGIC)
+        sizes = (rows, dictionary_bytes + page_bytes, first + dictionary_bytes, first)
+        values = [zigzag(each) for each in sizes]
+        texts, fields = self._texts[dictionary_bytes > 0], self._fields[dictionary_bytes > 0]
+        filled = (text + values[field] for text, field in zip(texts, fields, strict=False))
+        return b"".join((*filled, texts[-1]))
+
+
+def _with_chunk(footer: bytes, number: int, marks: Sequence[bytes], has_dictionary: bool) -> bytes:
+    """The footer with one column chunk at other places. The marks stand for its rows, its bytes, and the offsets of its
+    pages and its dictionary."""
+    rows, size, pages, dictionary = marks
     # Without statistics, filters and indexes, which are those of all pages.
     omitted: Rewrite = dict.fromkeys((10, 12, 14, 15, 16))
-    meta: Rewrite = {**omitted, 5: zigzag(rows), 6: zigzag(size), 7: zigzag(size), **places}
+    meta: Rewrite = {**omitted, 5: rows, 6: size, 7: size, 9: pages, 11: dictionary if has_dictionary else None}
     chunk: Rewrite = {2: zigzag(0), 3: lambda reader: reader.rewritten(meta), **dict.fromkeys((4, 5, 6, 7))}
 
     def columns(reader: ThriftReader) -> bytes:
@@ -192,9 +218,9 @@ def _with_chunk(footer: bytes, number: int, rows: int, size: int, places: Rewrit
 
     def groups(reader: ThriftReader) -> bytes:
         reader.list_head()
-        return list_of_structs([reader.rewritten({1: columns, 3: zigzag(rows), 5: None, 6: None})])
+        return list_of_structs([reader.rewritten({1: columns, 3: rows, 5: None, 6: None})])
 
-    return _rewritten(footer, {3: zigzag(rows), 4: groups})
+    return _rewritten(footer, {3: rows, 4: groups})
 
 
 def _rewritten(footer: bytes, edits: Rewrite) -> bytes:

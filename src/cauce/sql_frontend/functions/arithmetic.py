@@ -17,6 +17,7 @@ _NARROW_LIMIT = 2**63
 _NARROW = {"add": ADD, "subtract": SUBTRACT, "multiply": MULTIPLY}
 _MANY = 1_000
 """Fewer rows are not worth a kernel, least of all the constants of a statement."""
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
 _SIGN = {"add": "+", "subtract": "-", "multiply": "*", "divide": "//", "modulo": "%"}
 
 
@@ -71,7 +72,9 @@ class Checked(GuardedKernel):
 
     def compute(self, *columns: pl.Series) -> pl.Series:
         left, right, guard = columns
-        narrow = self._narrow(left, right) if len(left) >= _MANY else None
+        narrow = self._of_integers(left, right)
+        if narrow is None and len(left) >= _MANY:
+            narrow = self._narrow(left, right)
         if narrow is not None:
             return narrow
         a, b = self._aligned(left), self._aligned(right)
@@ -83,6 +86,20 @@ class Checked(GuardedKernel):
         if a is not None and b is not None and self._fits(a, b, _WIDE_LIMIT - 1):
             return self._finish(_OPERATIONS[self.operation](a, b), guard)
         return self._row_by_row(units(left), units(right), guard, self._scale(left), self._scale(right))
+
+    def _of_integers(self, left: pl.Series, right: pl.Series) -> pl.Series | None:
+        """The result for integers, by 64-bit arithmetic; None if some value might exceed its range, or if a divisor is
+        not positive."""
+        if self.kind.name == "DECIMAL" or any(each.dtype not in _INTEGERS for each in (left, right, self.kind)):
+            return None
+        a, b = left.cast(pl.Int64), right.cast(pl.Int64)
+        ends_a, ends_b = ends(a), ends(b)
+        low, high = limits(self.kind)
+        if any(not low <= each <= high for each in _results(self.operation, ends_a, ends_b)):
+            return None
+        if self.operation in ("divide", "modulo"):
+            return _divided(self.operation, a, ends_a[0], b, ends_b).cast(self.kind.dtype) if ends_b[0] > 0 else None
+        return _OPERATIONS[self.operation](a, b).cast(self.kind.dtype)
 
     def _narrow(self, left: pl.Series, right: pl.Series) -> pl.Series | None:
         """The result, by 64-bit arithmetic; None if some value might exceed its range, or is null."""
@@ -165,6 +182,17 @@ def _exact(operation: str, x: int, y: int) -> int | None:
         return None
     quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
     return quotient if operation == "divide" else x - quotient * y
+
+
+def _divided(operation: str, a: pl.Series, lowest: int, b: pl.Series, ends_b: tuple[int, int]) -> pl.Series:
+    """A quotient or remainder of 64-bit integers. Divisors are positive; there are no values below `lowest`."""
+    # Polars divides by a constant several times as fast.
+    by = ends_b[0] if ends_b[0] == ends_b[1] and not b.null_count() else b
+    if lowest >= 0:
+        return a // by if operation == "divide" else a % by
+    # Polars rounds down. That of a negative value is 1 too low, and its remainder one divisor too high.
+    inexact = ((a < 0) & (a % by != 0)).cast(pl.Int64)
+    return a // by + inexact if operation == "divide" else a % by - inexact * by
 
 
 def _remainder(a: pl.Series, b: pl.Series) -> pl.Series:
