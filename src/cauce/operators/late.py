@@ -57,8 +57,13 @@ class Converted:
 def pick(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """These columns of a frame, in this order: as ``select``, without the overhead of a Polars query."""
     if not names:
-        return frame.select([])
+        return pl.DataFrame()
     return frame if frame.columns == list(names) else pl.DataFrame([frame.get_column(name) for name in names])
+
+
+def without(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The other columns of a frame: as ``drop``, without the overhead of a Polars query."""
+    return pick(frame, [name for name in frame.columns if name not in names])
 
 
 def _wanted_filled(predicate: pl.Expr) -> str | None:
@@ -85,13 +90,13 @@ class Taken:
         return Taken(frames, indexes) if frames else None
 
     def _narrowed(self, hidden: Sequence[str], index: Rows) -> tuple[list[pl.DataFrame], list[Index]]:
-        left = [frame.drop(hidden, strict=False) for frame in self._frames]
+        left = [without(frame, hidden) for frame in self._frames]
         kept = [number for number, frame in enumerate(left) if frame.width]
         return [left[number] for number in kept], [self._indexes[number].then(index) for number in kept]
 
     def only(self, names: Sequence[str]) -> Taken:
         return Taken(
-            [frame.select([name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
+            [pick(frame, [name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
         )
 
     def names(self) -> list[str]:
@@ -201,7 +206,7 @@ class Late:
 
     def beside(self, added: pl.DataFrame) -> Late:
         """All rows, with additional columns."""
-        kept = self._built.drop(added.columns, strict=False)
+        kept = without(self._built, added.columns)
         return Late(
             added if kept.width == 0 else kept.hstack(added),
             source=self._source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -33,6 +34,8 @@ COLUMNS = {
     "lists": pl.Series([[3, 1], [], [2**40]]),
     "lists of dates": pl.Series([[date(2020, 1, 1)], [None], []]),
     "empty lists": pl.Series([[], [], []], dtype=pl.List(pl.Int64)),
+    "decimals": pl.Series([Decimal("-1.25"), None, Decimal("90071992547409.93")], dtype=pl.Decimal(38, 2)),
+    "short decimals": pl.Series([Decimal("0.5"), Decimal("-0.5"), Decimal(0)], dtype=pl.Decimal(15, 3)),
     "spans": pl.Series([timedelta(-1), timedelta(microseconds=1), None]),
 }
 
@@ -64,7 +67,14 @@ def test_equal_rows_have_equal_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [pl.Series(["a"]), pl.Series([["a"]]), pl.Series([[1], None]), pl.Series([2**64], dtype=pl.Int128)]
+    "values",
+    [
+        pl.Series(["a"]),
+        pl.Series([["a"]]),
+        pl.Series([[1], None]),
+        pl.Series([2**64], dtype=pl.Int128),
+        pl.Series([Decimal(2**63)], dtype=pl.Decimal(38, 0)),
+    ],
 )
 def test_other_columns_are_not_packed(values: pl.Series) -> None:
     assert pack(values.alias("a").to_frame()) is None

@@ -42,12 +42,15 @@ class Sum(OfColumn):
 
     def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
         dtype = types[self.column]
+        if isinstance(dtype, pl.Decimal):
+            value = pl.col(self.column).cast(pl.Decimal(38, dtype.scale)).fill_null(0)
+            return [value.alias(name), pl.lit(0, dtype=pl.Int64).alias(_high(name))]
         if dtype.is_float() or is_wide(dtype) or dtype == pl.UInt64:
             return None
         return [pl.col(self.column).cast(pl.Int64).fill_null(0).cast(WHOLE).alias(name)]
 
     def adds(self, types: Types, name: str) -> bool:
-        return types[name] == WHOLE and _high(name) not in types
+        return isinstance(types[name], pl.Decimal) or (types[name] == WHOLE and _high(name) not in types)
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         if _high(name) in batch.frame.columns:

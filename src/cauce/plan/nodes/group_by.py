@@ -199,7 +199,9 @@ class _EagerAggregation:
         if not evaluation.expands(source) or source.in_blocks(evaluation):
             return None
         made = _EagerAggregation(evaluation, source, groups, of_left, of_right)
-        return made if are_added(made._states(made._right.clear()), groups.aggregates) else None
+        states = made._states(made._right.clear())
+        wide = any(isinstance(dtype, pl.Decimal) for dtype in states.dtypes[len(source.on) :])
+        return made if not wide and are_added(states, groups.aggregates) else None
 
     def partial(self, rows: Late) -> pl.DataFrame:
         """The states of the groups for these rows of the left side."""

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from cauce.scan.integers.columns import DTYPES, Mask, Values, column_of, lists_of, type_name, values_of, whole_numbers
+from cauce.scan.integers.columns import Mask, Values, column_of, lists_of, type_name, type_named, values_of, whole_numbers
 
-PACKING_VERSION = 1
+PACKING_VERSION = 2
 """Part of every plan's digest: processes that pack rows differently must not share a job."""
 
 MAGIC = b"CAUCEROW"
@@ -171,12 +171,12 @@ def _unpack_column(packed: PackedColumn, data: memoryview) -> pl.Series:
         null = np.unpackbits(mask, count=packed.height).view(np.bool_)
     values = np.empty(packed.height, value_type(packed))
     unpack_values(packed, data, values)
-    return column_of(packed.name, values, DTYPES[packed.dtype], null)
+    return column_of(packed.name, values, type_named(packed.dtype), null)
 
 
 def value_type(packed: PackedColumn) -> np.dtype[Any]:
     """The type of the unpacked values."""
-    if DTYPES[packed.dtype].is_float():
+    if type_named(packed.dtype).is_float():
         return np.dtype("f4" if packed.dtype == "f4" else "f8")
     return np.dtype(np.int64)
 
