@@ -125,6 +125,26 @@ def lists_of(lengths: pl.Series, values: pl.Series) -> pl.Series:
     return arrow_series(made).cast(pl.List(values.dtype)).alias(values.name)
 
 
+def text_bytes(column: pl.Series) -> tuple[Values, Values]:
+    """The length of each text in bytes, 0 for a null, and the bytes of all texts."""
+    filled = column.fill_null("") if column.null_count() else column
+    array = filled.rechunk().to_arrow()
+    _, offset_buffer, data = array.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
+    found = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return np.diff(offsets), found[offsets[0] : offsets[-1]]
+
+
+def texts_of(lengths: pl.Series, data: bytes) -> pl.Series:
+    """Texts of these lengths, of consecutive bytes; null where the length is."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(values_of(lengths), out=offsets[1:])
+    null = lengths.is_null().to_numpy() if lengths.null_count() else None
+    validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return arrow_series(pa.Array.from_buffers(pa.large_string(), len(lengths), buffers)).alias(lengths.name)
+
+
 def is_constant(values: Values) -> bool:
     """Whether all values are equal; there is at least one."""
     return bool(values[0] == values[-1]) and bool((values == values[0]).all())
