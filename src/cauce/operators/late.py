@@ -6,6 +6,7 @@ Filters and semi-joins run first; the columns that they do not read are built fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
 
@@ -16,6 +17,7 @@ import polars as pl
 from cauce.operators.order import POSITION
 from cauce.scan.arrow import index_series
 from cauce.scan.csv.lookup import Numbers, TextSet
+from cauce.scan.integers.mask import true_rows
 
 Rows = npt.NDArray[np.int64]
 
@@ -263,10 +265,9 @@ class Late:
             # A non-null test does not need the column's values.
             filled = self._source.filled(column, self._rows)
             if filled is not None:
-                return np.flatnonzero(filled).astype(np.int64)
+                return np.flatnonzero(filled)
         mask = self.evaluate([predicate.alias("#mask")]).to_series()
-        # Not `arg_true`, which takes five times as long if it is neither rare nor common.
-        return np.flatnonzero((mask.fill_null(False) if mask.null_count() else mask).to_numpy()).astype(np.int64)
+        return true_rows(mask)
 
     def evaluate(self, expressions: Sequence[pl.Expr]) -> pl.DataFrame:
         """The values of the expressions, one per row."""
@@ -276,13 +277,13 @@ class Late:
             base = pl.DataFrame({"#row": np.zeros(self.height, dtype=np.int8)})
             return _materialised(base.with_columns(expressions).drop("#row"))
         frame = self.frame(columns)
-        names = [expression.meta.output_name() for expression in expressions]
+        # Polars finds some expressions constant and has one value for them, which it refuses beside other columns.
         # Sequentially and in this thread: a Python function may suspend the step that it is part of.
-        try:
-            return _materialised(frame.with_columns_seq(expressions).select(names))
-        except pl.exceptions.InvalidOperationError:
-            # Polars finds some expressions constant, has one value for them, and refuses it beside other columns.
-            return pl.DataFrame([_one_per_row(frame, each) for each in expressions])
+        with suppress(pl.exceptions.InvalidOperationError, pl.exceptions.ShapeError):
+            made = frame.select_seq(expressions)
+            if made.height == frame.height:
+                return _materialised(made)
+        return pl.DataFrame([_one_per_row(frame, each) for each in expressions])
 
     def with_columns(self, expressions: Sequence[pl.Expr]) -> Late:
         return self.beside(self.evaluate(expressions))
