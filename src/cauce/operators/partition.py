@@ -56,7 +56,8 @@ def _of_integers(key: pl.Series) -> Hashes:
 def _hashes(key: pl.Series, null: np.uint64) -> Hashes:
     """Integers by their value, whatever their type; dates and times by their physical integer; others by their text."""
     if key.dtype.is_temporal():
-        key = key.to_physical()
+        # Not `to_physical`, which is a Polars query.
+        key = key.cast(pl.Int32 if key.dtype == pl.Date else pl.Int64)
     if key.dtype in _SHORT_INTEGERS:
         made = _of_integers(key)
     elif key.dtype.is_integer():

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
@@ -121,7 +122,7 @@ class Partial(Grouping, Merging):
 
     def _partial(self, rows: Late) -> pl.DataFrame:
         if not self.keys:
-            rows = rows.with_columns([pl.lit(0, dtype=pl.Int8).alias(ALL)])
+            rows = rows.beside(pl.DataFrame({ALL: np.zeros(rows.height, np.int8)}))
         return partial(
             rows.frame([*(self.keys or (ALL,)), *self.read]),
             self.keys,

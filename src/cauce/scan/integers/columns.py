@@ -75,12 +75,15 @@ def values_of(column: pl.Series) -> Values | None:
         column = column.to_physical().fill_null(0)
     if isinstance(column.dtype, pl.Decimal):
         return narrowed(column)
+    if column.dtype.is_temporal():
+        # Not `to_physical`, which is a Polars query.
+        column = column.cast(pl.Int32 if column.dtype == pl.Date else pl.Int64)
     if column.dtype == pl.Int128:
         short = column.cast(pl.Int64, strict=False)
         if short.null_count():
             return None
         column = short
-    return np.ascontiguousarray(column.to_physical().rechunk().to_numpy())
+    return np.ascontiguousarray((column.rechunk() if column.n_chunks() > 1 else column).to_numpy())
 
 
 def all_values(frame: pl.DataFrame) -> list[Values] | None:
