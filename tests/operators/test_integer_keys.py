@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from cauce.operators.aggregates import Count, Max, Mean, Min, NullableSum, Sum, final, merge, partial
-from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
+from cauce.operators.integer_keys import add_groups, distinct_rows, is_mostly_distinct, is_sorted
 
 ROWS = 20_000
 RNG = np.random.default_rng(3)
@@ -82,3 +82,38 @@ def test_order_of_keys() -> None:
     assert is_sorted(pl.DataFrame({"a": [1, 1, 2], "b": [1, 2, 0]}), ["a", "b"])
     assert not is_sorted(pl.DataFrame({"a": [1, 1, 2], "b": [2, 1, 0]}), ["a", "b"])
     assert not is_sorted(pl.DataFrame({"a": ["a", "b"]}), ["a"])
+
+
+@pytest.mark.parametrize("spread", [1, 50, 10**5, 10**15])
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Int32, pl.Date])
+def test_distinct_rows_are_those_of_polars(spread: int, dtype: pl.DataType) -> None:
+    most = min(spread, 10**6) if dtype != pl.Int64 else spread
+    frame = pl.DataFrame({"k": pl.Series(RNG.integers(-most, most, ROWS)).cast(dtype)})
+    assert_frame_equal(distinct_rows(frame), frame.unique(maintain_order=True))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pl.DataFrame({"k": [1, None, 1, None]}),
+        pl.DataFrame({"k": [1, 1], "j": [2, 2]}),
+        pl.DataFrame({"k": ["a", "a"]}),
+        pl.DataFrame({"k": []}, schema={"k": pl.Int64}),
+    ],
+)
+def test_other_rows_are_distinct_too(frame: pl.DataFrame) -> None:
+    assert_frame_equal(distinct_rows(frame), frame.unique(maintain_order=True))
+
+
+def test_sums_of_decimals_are_those_of_polars() -> None:
+    cents = pl.Series("v", RNG.integers(-(10**6), 10**6, ROWS)).cast(pl.Decimal(15, 2)) / 100
+    frame = pl.DataFrame({"k": RNG.integers(0, 3000, ROWS), "v": cents.cast(pl.Decimal(15, 2))})
+    names = {"s": Sum("v"), "t": NullableSum("v"), "m": Mean("v")}
+    states = [partial(frame.slice(at, ROWS // 2), ["k"], names, may_repeat=True) for at in (0, ROWS // 2)]
+    merged = merge(pl.concat(states), ["k"], names)
+    found = final(merged, ["k"], names)
+    total = frame.group_by("k").agg(s=pl.col("v").cast(pl.Decimal(38, 2)).sum(), m=pl.col("v").cast(pl.Float64).mean())
+    assert found.select("k", "s").equals(total.sort("k").select("k", "s"))
+    assert found["s"].equals(found["t"])
+    assert found["m"].to_list() == pytest.approx(total.sort("k")["m"].to_list())
+    assert add_groups(pl.concat(states), ["k"]) is not None

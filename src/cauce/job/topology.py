@@ -96,6 +96,11 @@ class Topology:
         return [task.name for task in self.tasks if (task.stage.table is not None) == (name == SOURCES)]
 
     @cached_property
+    def fold_count(self) -> int:
+        """The number of tasks of the queue of folds. Workers ask for it in every round."""
+        return sum(task.stage.table is None for task in self.tasks)
+
+    @cached_property
     def _producers(self) -> dict[int, tuple[int, ...]]:
         found: dict[int, list[int]] = {}
         for task in self.tasks:

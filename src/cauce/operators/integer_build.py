@@ -140,7 +140,7 @@ class DenseKeys(IntegerKeys):
 
 
 def _distances(keys: pl.Series, low: npt.NDArray[np.uint64], size: int) -> Rows:
-    values = keys.cast(pl.Int64).fill_null(0).to_numpy()
+    values = _integers(keys)
     # Unsigned arithmetic wraps around, so that a key below the range becomes a large number.
     slots: Rows = np.minimum(values.view(np.uint64) - low, np.uint64(size)).view(np.int64)
     if keys.null_count():
@@ -171,7 +171,9 @@ class HashedKeys(IntegerKeys):
 
 
 def _integers(keys: pl.Series) -> Rows:
-    return np.ascontiguousarray(keys.cast(pl.Int64).fill_null(0).rechunk().to_numpy())
+    """The keys as 64-bit integers; those under a null are 0."""
+    filled = keys.fill_null(0) if keys.null_count() else keys
+    return np.ascontiguousarray(filled.rechunk().to_numpy(), np.int64)
 
 
 def _chosen(keys: pl.Series, rows: Rows) -> pl.Series:

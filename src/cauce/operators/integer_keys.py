@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 
 from cauce.operators.partition import key_hashes
+from cauce.scan.arrow import index_series
 from cauce.scan.integers.columns import Values, all_values, column_of, is_constant
 from cauce.scan.integers.groups import Keys, Order, combined_keys, run_starts, sorted_order, sum_runs
+from cauce.scan.integers.key_bits import first_rows
 from cauce.scan.integers.scatter import Placement, scatter
 
 Columns = dict[str, Values]
@@ -27,6 +29,9 @@ are in it, or none."""
 _FIRST_ROWS = 1_000
 """If these have repeated keys, no sample is taken."""
 _DISTINCT_SHARE = 0.8
+_BITS_PER_ROW = 64
+_FEW_BITS = 1 << 20
+"""The range of the keys of a batch whose distinct ones are found by a set of bits."""
 
 
 def is_mostly_distinct(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
@@ -39,6 +44,19 @@ def is_mostly_distinct(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
     bits = (frame.height // _SAMPLE_ROWS).bit_length()
     sample = hashes[hashes < np.uint64((1 << (64 - bits)) - 1)]
     return len(sample) > 0 and len(np.unique(sample)) >= _DISTINCT_SHARE * len(sample)
+
+
+def distinct_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """The distinct rows, in order of their first occurrence."""
+    found = _keys(frame, frame.columns) if frame.width == 1 else None
+    if found is None:
+        return frame.unique(maintain_order=True)
+    keys = found[0].astype(np.int64, copy=False)
+    low, high = int(keys.min()), int(keys.max())
+    if high - low >= max(_BITS_PER_ROW * len(keys), _FEW_BITS):
+        return frame.unique(maintain_order=True)
+    rows = first_rows(keys, low, high - low + 1)
+    return frame if len(rows) == len(keys) else frame[index_series(rows)]
 
 
 def is_sorted(frame: pl.DataFrame, keys: Sequence[str]) -> bool:

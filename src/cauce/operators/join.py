@@ -11,7 +11,7 @@ import polars as pl
 
 from cauce.errors import PlanError
 from cauce.operators.integer_build import IntegerKeys
-from cauce.operators.late import Late, Rows
+from cauce.operators.late import Late, Rows, without
 from cauce.scan.arrow import index_series
 from cauce.scan.csv.lookup import TextSet
 
@@ -27,8 +27,9 @@ class Build:
         self.on = list(on)
         self.frame = frame
         self.nulls_equal = nulls_equal
-        self._keyed = frame if nulls_equal else frame.drop_nulls(self.on)
-        self.others = self._keyed.drop(self.on)
+        drops = not nulls_equal and any(frame.get_column(name).null_count() for name in self.on)
+        self._keyed = frame.drop_nulls(self.on) if drops else frame
+        self.others = without(self._keyed, self.on)
         only = self._only
         self._texts = TextSet(self.keys.to_series()) if only is not None and only.dtype == pl.String else None
 

@@ -6,6 +6,7 @@ Filters and semi-joins run first; the columns that they do not read are built fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
 
@@ -16,6 +17,7 @@ import polars as pl
 from cauce.operators.order import POSITION
 from cauce.scan.arrow import index_series
 from cauce.scan.csv.lookup import Numbers, TextSet
+from cauce.scan.integers.mask import true_rows
 
 Rows = npt.NDArray[np.int64]
 
@@ -57,8 +59,13 @@ class Converted:
 def pick(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """These columns of a frame, in this order: as ``select``, without the overhead of a Polars query."""
     if not names:
-        return frame.select([])
+        return pl.DataFrame()
     return frame if frame.columns == list(names) else pl.DataFrame([frame.get_column(name) for name in names])
+
+
+def without(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The other columns of a frame: as ``drop``, without the overhead of a Polars query."""
+    return pick(frame, [name for name in frame.columns if name not in names])
 
 
 def _wanted_filled(predicate: pl.Expr) -> str | None:
@@ -85,13 +92,13 @@ class Taken:
         return Taken(frames, indexes) if frames else None
 
     def _narrowed(self, hidden: Sequence[str], index: Rows) -> tuple[list[pl.DataFrame], list[Index]]:
-        left = [frame.drop(hidden, strict=False) for frame in self._frames]
+        left = [without(frame, hidden) for frame in self._frames]
         kept = [number for number, frame in enumerate(left) if frame.width]
         return [left[number] for number in kept], [self._indexes[number].then(index) for number in kept]
 
     def only(self, names: Sequence[str]) -> Taken:
         return Taken(
-            [frame.select([name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
+            [pick(frame, [name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
         )
 
     def names(self) -> list[str]:
@@ -201,7 +208,7 @@ class Late:
 
     def beside(self, added: pl.DataFrame) -> Late:
         """All rows, with additional columns."""
-        kept = self._built.drop(added.columns, strict=False)
+        kept = without(self._built, added.columns)
         return Late(
             added if kept.width == 0 else kept.hstack(added),
             source=self._source,
@@ -258,10 +265,9 @@ class Late:
             # A non-null test does not need the column's values.
             filled = self._source.filled(column, self._rows)
             if filled is not None:
-                return np.flatnonzero(filled).astype(np.int64)
+                return np.flatnonzero(filled)
         mask = self.evaluate([predicate.alias("#mask")]).to_series()
-        # Not `arg_true`, which takes five times as long if it is neither rare nor common.
-        return np.flatnonzero((mask.fill_null(False) if mask.null_count() else mask).to_numpy()).astype(np.int64)
+        return true_rows(mask)
 
     def evaluate(self, expressions: Sequence[pl.Expr]) -> pl.DataFrame:
         """The values of the expressions, one per row."""
@@ -271,13 +277,13 @@ class Late:
             base = pl.DataFrame({"#row": np.zeros(self.height, dtype=np.int8)})
             return _materialised(base.with_columns(expressions).drop("#row"))
         frame = self.frame(columns)
-        names = [expression.meta.output_name() for expression in expressions]
+        # Polars finds some expressions constant and has one value for them, which it refuses beside other columns.
         # Sequentially and in this thread: a Python function may suspend the step that it is part of.
-        try:
-            return _materialised(frame.with_columns_seq(expressions).select(names))
-        except pl.exceptions.InvalidOperationError:
-            # Polars finds some expressions constant, has one value for them, and refuses it beside other columns.
-            return pl.DataFrame([_one_per_row(frame, each) for each in expressions])
+        with suppress(pl.exceptions.InvalidOperationError, pl.exceptions.ShapeError):
+            made = frame.select_seq(expressions)
+            if made.height == frame.height:
+                return _materialised(made)
+        return pl.DataFrame([_one_per_row(frame, each) for each in expressions])
 
     def with_columns(self, expressions: Sequence[pl.Expr]) -> Late:
         return self.beside(self.evaluate(expressions))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.exact import one_zero
-from cauce.scan.integers.columns import FIXED_WIDTH, column_of, has_fixed_width, is_constant, values_of
+from cauce.scan.integers.columns import column_of, has_fixed_width, is_constant, is_fixed_width, values_of
 from cauce.scan.integers.scatter import Placement, mixed, scatter
 from cauce.scan.text_hash import text_hashes
 
@@ -49,13 +49,15 @@ def _of_texts(key: pl.Series) -> Hashes:
 
 
 def _of_integers(key: pl.Series) -> Hashes:
-    return mixed(key.cast(pl.Int64).fill_null(0).to_numpy().view(np.uint64))
+    filled = key.fill_null(0) if key.null_count() else key
+    return mixed(np.ascontiguousarray(filled.rechunk().to_numpy(), np.int64).view(np.uint64))
 
 
 def _hashes(key: pl.Series, null: np.uint64) -> Hashes:
     """Integers by their value, whatever their type; dates and times by their physical integer; others by their text."""
     if key.dtype.is_temporal():
-        key = key.to_physical()
+        # Not `to_physical`, which is a Polars query.
+        key = key.cast(pl.Int32 if key.dtype == pl.Date else pl.Int64)
     if key.dtype in _SHORT_INTEGERS:
         made = _of_integers(key)
     elif key.dtype.is_integer():
@@ -107,7 +109,7 @@ def side_by_side(frame: pl.DataFrame, placement: Placement) -> pl.DataFrame:
     order: Rows | None = None
     made = []
     for column in frame:
-        values = None if column.null_count() or column.dtype not in FIXED_WIDTH else values_of(column)
+        values = None if column.null_count() or not is_fixed_width(column.dtype) else values_of(column)
         if values is not None:
             moved = None if is_constant(values) else scatter(values, positions)
             made.append(column if moved is None else column_of(column.name, moved, column.dtype))

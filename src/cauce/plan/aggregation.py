@@ -13,7 +13,7 @@ from cauce.operators.aggregates.by_value import TIMES, VALUE
 from cauce.operators.order import desc
 from cauce.plan import nodes
 from cauce.plan.nodes import Node
-from cauce.scan.integers.columns import FIXED_WIDTH
+from cauce.scan.integers.columns import is_fixed_width
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Groups:
         """Whether the values of a key are divided among partitions, so that all workers count them. The most frequent
         ones are compared with all others of their key, and the second exchange is cheap only for short keys."""
         types = self.child.schema
-        short = all(types[key] in FIXED_WIDTH for key in self.keys)
+        short = all(is_fixed_width(types[key]) for key in self.keys)
         return short and not any(each.most_frequent for each in wanted.values())
 
     def _beside(self, left: Node, right: Node) -> Node:

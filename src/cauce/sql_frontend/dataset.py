@@ -48,11 +48,13 @@ class SqlDataset(Dataset):
         """The value of every parameter: the given one or the default. A parameter without a default must be given if
         a statement uses it, which its translation checks."""
         defaults = {name: value for text in self.texts for name, value in parse(text).defaults.items()}
+        if not given:
+            return defaults
         known = {*defaults, *(name for text in self.texts for name in parameters_named(text))}
-        other = sorted(set(given or {}) - known)
+        other = sorted(set(given) - known)
         if other:
             raise unknown("parameter:", ", ".join(other), sorted(known))
-        return {**defaults, **(given or {})}
+        return {**defaults, **given}
 
     def answers(self, values: Mapping[str, str]) -> dict[str, Answer]:
         """Every statement translated with these parameters. Raises SqlError if one is not valid or not supported."""

@@ -72,8 +72,7 @@ class OpenJob:
         """Leases to hold unless idle: one lane, since only one runs at a time, and a fair share of the folds."""
         if queue == SOURCES:
             return 1
-        folds = len(self.context.topology.queue(FOLDS))
-        return -(-folds // max(self.manifest.workers, 1))
+        return -(-self.context.topology.fold_count // max(self.manifest.workers, 1))
 
     def beyond_share(self, queue: str) -> list[HeldTask]:
         """Leases that were acquired when idle and can be released at no cost. Keeps the first ones, since later ones

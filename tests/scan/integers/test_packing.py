@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -33,6 +34,11 @@ COLUMNS = {
     "lists": pl.Series([[3, 1], [], [2**40]]),
     "lists of dates": pl.Series([[date(2020, 1, 1)], [None], []]),
     "empty lists": pl.Series([[], [], []], dtype=pl.List(pl.Int64)),
+    "decimals": pl.Series([Decimal("-1.25"), None, Decimal("90071992547409.93")], dtype=pl.Decimal(38, 2)),
+    "short decimals": pl.Series([Decimal("0.5"), Decimal("-0.5"), Decimal(0)], dtype=pl.Decimal(15, 3)),
+    "texts": pl.Series(["", "ñandú", None]),
+    "long texts": pl.Series(["a" * 300, "€", "a" * 70_000]),
+    "texts that are null": pl.Series([None, None, None], dtype=pl.String),
     "spans": pl.Series([timedelta(-1), timedelta(microseconds=1), None]),
 }
 
@@ -64,7 +70,14 @@ def test_equal_rows_have_equal_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [pl.Series(["a"]), pl.Series([["a"]]), pl.Series([[1], None]), pl.Series([2**64], dtype=pl.Int128)]
+    "values",
+    [
+        pl.Series([["a"]]),
+        pl.Series([True]),
+        pl.Series([[1], None]),
+        pl.Series([2**64], dtype=pl.Int128),
+        pl.Series([Decimal(2**63)], dtype=pl.Decimal(38, 0)),
+    ],
 )
 def test_other_columns_are_not_packed(values: pl.Series) -> None:
     assert pack(values.alias("a").to_frame()) is None
@@ -82,3 +95,10 @@ def test_close_numbers_take_one_byte() -> None:
     packed = pack(pl.DataFrame({"a": pl.Series(range(10**9, 10**9 + 256))}))
     assert packed is not None
     assert len(packed.body) == 256
+
+
+def test_texts_under_a_null_are_not_packed() -> None:
+    texts = pl.Series("a", ["one", "two", "three"])
+    packed = [pack(each.to_frame()) for each in (texts.set(texts == "two", None), pl.Series("a", ["one", None, "three"]))]
+    assert packed[0] is not None
+    assert packed[0] == packed[1]

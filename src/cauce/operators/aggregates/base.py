@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 UNKNOWN = pl.Unknown()
@@ -29,6 +32,26 @@ class Batch:
     frame: pl.DataFrame
     keys: Sequence[str]
     finish: list[Finish] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Addend:
+    """A column of states that are sums over the rows of a group: of integers, or of a constant."""
+
+    dtype: pl.DataType
+    values: npt.NDArray[np.int64] | None = None
+    constant: int = 0
+
+
+class RowValues(Protocol):
+    """The columns of a batch as integers."""
+
+    def dtype(self, column: str) -> pl.DataType: ...
+
+    def has_nulls(self, column: str) -> bool: ...
+
+    def of(self, column: str) -> npt.NDArray[np.int64] | None:
+        """Integers, or decimals in units of their last digit; None if there are nulls, or a sum may exceed 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +101,11 @@ class Aggregate:
     def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
         """Expressions that compute the state of a group of one row; None if there are none. An aggregate may have them
         to save the grouping of batches whose rows have different keys."""
+        return None
+
+    def addends(self, rows: RowValues, name: str) -> dict[str, Addend] | None:
+        """The columns of its state, if they are sums over rows; None if they are not. An aggregate may have them to be
+        computed by a kernel, with the same states as by `partial`."""
         return None
 
     def adds(self, types: Types, name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from cauce.operators.aggregates.base import Aggregate, Batch, Types
+from cauce.operators.aggregates.base import Addend, Aggregate, Batch, RowValues, Types
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Count(Aggregate):
         if self.column is None:
             return [pl.lit(1, dtype=pl.Int64).alias(name)]
         return [pl.col(self.column).is_not_null().cast(pl.Int64).alias(name)]
+
+    def addends(self, rows: RowValues, name: str) -> dict[str, Addend] | None:
+        if self.column is not None and rows.has_nulls(self.column):
+            return None
+        return {name: Addend(pl.Int64(), constant=1)}
 
     def adds(self, types: Types, name: str) -> bool:
         return True

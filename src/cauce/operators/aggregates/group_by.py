@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from cauce.operators.aggregates.base import Aggregates, Batch
+from cauce.operators.aggregates.row_sums import row_sums
 from cauce.operators.exact import one_zero
 from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
 from cauce.operators.late import pick
@@ -40,6 +41,9 @@ def partial(
         states = _of_rows(batch, aggregates)
         if states is not None:
             return states
+    states = row_sums(batch, aggregates)
+    if states is not None:
+        return _finished(batch, states, aggregates)
     expressions = [each for name, aggregate in aggregates.items() for each in aggregate.partial(batch, name)]
     return _finished(batch, _group(batch.frame, keys, expressions), aggregates)
 
@@ -98,7 +102,7 @@ def _of_rows(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
 def _canonical(frame: pl.DataFrame) -> pl.DataFrame:
     """Replaces -0.0 by 0.0 in keys and values, so that no group depends on which came first."""
     floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    return frame.with_columns(one_zero(pl.col(name)).alias(name) for name in floats)
+    return frame.with_columns(one_zero(pl.col(name)).alias(name) for name in floats) if floats else frame
 
 
 def _group(frame: pl.DataFrame, keys: Sequence[str], expressions: list[pl.Expr]) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from cauce.operators.aggregates.base import UNKNOWN, Batch, OfColumn, Types, is_number
+from cauce.operators.aggregates.base import UNKNOWN, Addend, Batch, OfColumn, RowValues, Types, is_number
 from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts
 from cauce.operators.wide_sum import is_wide, sums_fit, wide_means, wide_sums, wide_values
 
@@ -42,12 +42,23 @@ class Sum(OfColumn):
 
     def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
         dtype = types[self.column]
+        if isinstance(dtype, pl.Decimal):
+            value = pl.col(self.column).cast(pl.Decimal(38, dtype.scale)).fill_null(0)
+            return [value.alias(name), pl.lit(0, dtype=pl.Int64).alias(_high(name))]
         if dtype.is_float() or is_wide(dtype) or dtype == pl.UInt64:
             return None
         return [pl.col(self.column).cast(pl.Int64).fill_null(0).cast(WHOLE).alias(name)]
 
+    def addends(self, rows: RowValues, name: str) -> dict[str, Addend] | None:
+        values, dtype = rows.of(self.column), rows.dtype(self.column)
+        if values is None or dtype == pl.Int128:
+            return None
+        if isinstance(dtype, pl.Decimal):
+            return {name: Addend(pl.Decimal(38, dtype.scale), values), _high(name): Addend(pl.Int64())}
+        return {name: Addend(WHOLE, values)}
+
     def adds(self, types: Types, name: str) -> bool:
-        return types[name] == WHOLE and _high(name) not in types
+        return isinstance(types[name], pl.Decimal) or (types[name] == WHOLE and _high(name) not in types)
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         if _high(name) in batch.frame.columns:
@@ -100,6 +111,11 @@ class Mean(Sum):
         sums = super().of_row(types, name)
         counted = pl.col(self.column).is_not_null().cast(pl.Int64).alias(_count(name))
         return None if sums is None else [*sums, counted]
+
+    def addends(self, rows: RowValues, name: str) -> dict[str, Addend] | None:
+        sums = super().addends(rows, name)
+        # There are no nulls.
+        return None if sums is None else {**sums, _count(name): Addend(pl.Int64(), constant=1)}
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [*super().merge(batch, name), pl.col(_count(name)).sum()]

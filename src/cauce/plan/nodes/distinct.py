@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import polars as pl
-
+from cauce.operators.integer_keys import distinct_rows
 from cauce.operators.late import Late
 from cauce.plan.nodes.base import Chosen, Merging
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Planner
@@ -19,11 +18,7 @@ class Distinct(Chosen, Merging):
         return self.place_with_input(planner)
 
     def rows(self, evaluation: Evaluation) -> Late:
-        return evaluation.merged(self.child, lambda rows: _distinct(rows.frame(self.columns)), _distinct)
+        return evaluation.merged(self.child, lambda rows: distinct_rows(rows.frame(self.columns)), distinct_rows)
 
     def describe(self) -> str:
         return f"distinct {', '.join(self.columns)}"
-
-
-def _distinct(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.unique(maintain_order=True)

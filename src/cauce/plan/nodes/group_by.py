@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
@@ -121,7 +122,7 @@ class Partial(Grouping, Merging):
 
     def _partial(self, rows: Late) -> pl.DataFrame:
         if not self.keys:
-            rows = rows.with_columns([pl.lit(0, dtype=pl.Int8).alias(ALL)])
+            rows = rows.beside(pl.DataFrame({ALL: np.zeros(rows.height, np.int8)}))
         return partial(
             rows.frame([*(self.keys or (ALL,)), *self.read]),
             self.keys,
@@ -199,7 +200,9 @@ class _EagerAggregation:
         if not evaluation.expands(source) or source.in_blocks(evaluation):
             return None
         made = _EagerAggregation(evaluation, source, groups, of_left, of_right)
-        return made if are_added(made._states(made._right.clear()), groups.aggregates) else None
+        states = made._states(made._right.clear())
+        wide = any(isinstance(dtype, pl.Decimal) for dtype in states.dtypes[len(source.on) :])
+        return made if not wide and are_added(states, groups.aggregates) else None
 
     def partial(self, rows: Late) -> pl.DataFrame:
         """The states of the groups for these rows of the left side."""

@@ -40,6 +40,7 @@ from cauce.scan.cells.kinds import (
 )
 from cauce.scan.cells.literals import parse_lists
 from cauce.scan.cells.plain_text import decoded, in_calendar, in_zone, plain_text, wall_clock, within_calendar
+from cauce.scan.integers.wide import wide_words
 
 _TEXT_LIKE = (pl.String, pl.Binary, pl.Categorical, pl.Enum, pl.Null)
 _SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
@@ -84,7 +85,7 @@ def _values(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.
             arrow = pa.decimal128(38, DECIMAL_SCALE)
         case Decimal(places=int(places)):
             units, state = numbers.fixed(buf, start, length, places)
-            values = numbers.widened(units)
+            values = wide_words(units)
             arrow = pa.decimal128(38, places)
         case Fixed(places):
             values, state = numbers.fixed(buf, start, length, places)

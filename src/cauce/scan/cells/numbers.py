@@ -301,11 +301,6 @@ def decimals(buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[np
     return values, state
 
 
-def widened(units: Integers) -> npt.NDArray[np.uint64]:
-    """64-bit integers as 128-bit two's complement, as in ``decimals``."""
-    return np.stack([units.view(np.uint64), (units >> 63).view(np.uint64)], axis=1)
-
-
 def floats(
     buf: Bytes, start: Starts, length: Lengths, *, scientific: bool = False
 ) -> tuple[npt.NDArray[np.float64], States]:

@@ -40,6 +40,26 @@ def _select(keys: Keys, low: int, size: int, bits: Bits, rows: Rows) -> Any:
     return count
 
 
+@kernel(I8, _KEYS, I8, Array("uint8"), Array("int64"))
+def _first(keys: Keys, low: int, bits: Bits, rows: Rows) -> Any:
+    """Writes the numbers of the rows with the first occurrence of each key. Returns how many there are."""
+    count: Any = 0
+    for i in range(keys.size):
+        distance = np.uint64(keys[i] - low)
+        byte, mask = distance >> _THREE, np.uint8(_ONE << (distance & _SEVEN))
+        rows[count] = i
+        count += np.int64(bits[byte] & mask == 0)
+        bits[byte] |= mask
+    return count
+
+
+def first_rows(keys: Keys, low: int, size: int) -> Rows:
+    """The numbers of the rows with the first occurrence of each key, ascending. All keys are from `low` on, in a range
+    of `size` numbers."""
+    rows = np.empty(len(keys) + 1, np.int64)
+    return rows[: int(_first(keys, low, np.zeros(size // 8 + 1, np.uint8), rows))]
+
+
 class KeyBits:
     """A set of keys from `low` on, in a range of `size` numbers."""
 

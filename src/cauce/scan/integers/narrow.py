@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.scan.arrow import arrow_series
+from cauce.scan.integers.wide import words_of
 from cauce.scan.native import BOOL, I8, VOID, Array, kernel
 
 Values = npt.NDArray[np.int64]
@@ -63,9 +64,8 @@ class Narrow:
             return Narrow(whole, int(whole.min()), int(whole.max()))
         if not isinstance(column.dtype, pl.Decimal):
             return None
-        array = column.rechunk().to_arrow()
-        words = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array)]
-        values, ends = np.empty(len(array), np.int64), words[0, :1].repeat(2)
+        words = words_of(column)
+        values, ends = np.empty(len(words), np.int64), words[0, :1].repeat(2)
         return Narrow(values, int(ends[0]), int(ends[1])) if _narrow(words, values, ends) else None
 
     def scaled_ends(self, factor: int) -> tuple[int, int]:

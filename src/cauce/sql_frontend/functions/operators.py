@@ -304,7 +304,7 @@ def _times(sign: str, left: Expr, right: Expr, at: int) -> Expr:
         left, right = right, left
         kinds = (left.type.name, right.type.name)
     if right.type == INTERVAL and sign in "+-":
-        amount = right if sign == "+" else negate(right, at)
+        amount = right if sign == "+" else folded(negate(right, at))
         if left.type == INTERVAL:
             return Call(INTERVAL, _ADD_INTERVALS, (left, amount), at=at)
         if left.type.is_time:

@@ -10,6 +10,7 @@ from cauce.plan import nodes
 from cauce.plan.relation import Relation
 from cauce.sql_frontend.catalogue import Catalogue
 from cauce.sql_frontend.lowering.aggregates import lower_aggregate
+from cauce.sql_frontend.lowering.conditions import cheapest_first
 from cauce.sql_frontend.lowering.joins import ONE, JoinSides, lower_join
 from cauce.sql_frontend.lowering.sets import lower_set_operation
 from cauce.sql_frontend.lowering.sorting import sort_keys
@@ -60,7 +61,7 @@ class Lowering:
             case KeyFilter():
                 return self._scan(step, ())
             case Filter():
-                return self.relation(step.child).filter(*map(self.expression, step.conditions))
+                return self.relation(step.child).filter(*map(self.expression, cheapest_first(step.conditions)))
             case Project(child=Join() as join) if _keeps_names(step):
                 return self._join(join, tuple(step.columns))
             case Project():
@@ -97,7 +98,7 @@ class Lowering:
             relation = Relation(nodes.KeyFilter(relation.node, keys.node, (column,), "semi", "broadcast"))
         if conditions:
             translate = Translator(self.where, read)
-            relation = relation.filter(*(translate(each) for each in conditions))
+            relation = relation.filter(*(translate(each) for each in cheapest_first(conditions)))
         if not read:
             return relation.select(**{ONE: pl.lit(1, dtype=pl.Int8)})
         return Relation(nodes.Convert(relation.node, tuple(_named(name, expr) for name, expr in read.items())))

@@ -32,7 +32,7 @@ from cauce.sql_frontend.tree import (
 
 UNKNOWN_ROWS = 1_000_000
 
-BROADCAST_ROWS = 200_000
+BROADCAST_ROWS = 250_000
 """A side that is expected to have fewer rows is sent to every task."""
 
 _EQUAL = 0.1

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cauce.job.frames import dump_rows, load_frame
-from cauce.scan.integers.columns import DTYPES, Values, column_of, has_fixed_width
+from cauce.scan.integers.columns import Values, column_of, has_fixed_width, type_named
 from cauce.scan.integers.packing import Layout, Packed, pack, unpack_values, value_type
 from cauce.worker.memory.spill import Spill
 
@@ -49,7 +49,7 @@ def read_pieces(spill: Spill, name: str, pieces: Sequence[Piece]) -> pl.DataFram
         for piece in pieces:
             _read_column(spill, name, piece, number, values[at : at + piece.rows])
             at += piece.rows
-        columns.append(column_of(packed.name, values, DTYPES[packed.dtype]))
+        columns.append(column_of(packed.name, values, type_named(packed.dtype)))
     return pl.DataFrame(columns)
 
 

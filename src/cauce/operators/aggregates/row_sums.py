@@ -1,0 +1,130 @@
+"""Partial states that are sums over the rows of a group, by kernels: counts, and sums of integers and decimals without
+nulls. Returns None wherever Polars has to group the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from cauce.operators.aggregates.base import Addend, Aggregates, Batch
+from cauce.scan.arrow import index_series
+from cauce.scan.integers.columns import column_of, is_fixed_width, values_of
+from cauce.scan.integers.group_numbers import Groups, group_rows
+from cauce.scan.integers.key_table import KeyTable
+
+_MOST_SLOTS = 1 << 16
+"""Combinations of keys that are always numbered by a table of all of them."""
+_SLOTS_PER_ROW = 4
+_SHORT_BYTES = 4
+"""Texts up to this length are compared as numbers."""
+
+Slots = npt.NDArray[np.int64]
+
+
+def row_sums(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
+    """The states of all groups, in order of first occurrence."""
+    frame = batch.frame
+    if not frame.height:
+        return None
+    values = _RowValues(frame)
+    addends: dict[str, Addend] = {}
+    for name, aggregate in aggregates.items():
+        made = aggregate.addends(values, name)
+        if made is None:
+            return None
+        addends |= made
+    groups = _groups(frame, batch.keys)
+    if groups is None:
+        return None
+    firsts = index_series(groups.firsts)
+    keys = [frame.get_column(key)[firsts] for key in batch.keys]
+    return pl.DataFrame([*keys, *(_state(name, each, groups) for name, each in addends.items())])
+
+
+def _state(name: str, addend: Addend, groups: Groups) -> pl.Series:
+    if addend.values is None:
+        return column_of(name, groups.sizes * addend.constant, addend.dtype)
+    return column_of(name, groups.sums(addend.values), addend.dtype)
+
+
+@dataclass
+class _RowValues:
+    """The values of columns, each converted once."""
+
+    frame: pl.DataFrame
+    _found: dict[str, npt.NDArray[np.int64] | None] = field(default_factory=dict)
+
+    def has_nulls(self, column: str) -> bool:
+        return bool(self.frame.get_column(column).null_count())
+
+    def dtype(self, column: str) -> pl.DataType:
+        return self.frame.schema[column]
+
+    def of(self, column: str) -> npt.NDArray[np.int64] | None:
+        """Integers, or decimals in units of their last digit; None if there are nulls, or a sum may exceed 64 bits."""
+        if column not in self._found:
+            self._found[column] = self._values(self.frame.get_column(column))
+        return self._found[column]
+
+    def _values(self, column: pl.Series) -> npt.NDArray[np.int64] | None:
+        if column.null_count() or not (column.dtype.is_integer() or isinstance(column.dtype, pl.Decimal)):
+            return None
+        values = values_of(column) if is_fixed_width(column.dtype) else None
+        if values is None or max(-int(values.min()), int(values.max())) * len(values) >= 1 << 63:
+            return None
+        return values.astype(np.int64, copy=False)
+
+
+def _groups(frame: pl.DataFrame, keys: Sequence[str]) -> Groups | None:
+    """The group of each row; None if a key is neither an integer nor a short text, or all together exceed 63 bits."""
+    slots: Slots | None = None
+    size = 1
+    for key in keys:
+        found = _slots(frame.get_column(key))
+        if found is None:
+            return None
+        size *= found[1]
+        if size >= 1 << 63:
+            return None
+        slots = found[0] if slots is None else slots * found[1] + found[0]
+    assert slots is not None
+    return group_rows(*_dense(slots))
+
+
+def _slots(key: pl.Series) -> tuple[Slots, int] | None:
+    """A number for each value of a key, and how many numbers there may be; None for other keys."""
+    if key.null_count():
+        return None
+    if key.dtype == pl.String:
+        codes = _short_texts(key)
+        return None if codes is None else _dense(codes)
+    if not (key.dtype.is_integer() or key.dtype == pl.Date) or key.dtype == pl.UInt64:
+        return None
+    values = values_of(key)
+    return None if values is None else _dense(values.astype(np.int64, copy=False))
+
+
+def _dense(values: Slots) -> tuple[Slots, int]:
+    """The distance of each value from the smallest one, or the order of its first occurrence if they are far apart."""
+    low, high = int(values.min()), int(values.max())
+    if high - low < max(_SLOTS_PER_ROW * len(values), _MOST_SLOTS):
+        return values - low, high - low + 1
+    table = KeyTable(values)
+    return table.own, table.size
+
+
+def _short_texts(key: pl.Series) -> Slots | None:
+    """Texts of a few bytes as numbers; None if one is longer."""
+    array = (key.rechunk() if key.n_chunks() > 1 else key).to_arrow(compat_level=pl.CompatLevel.newest())
+    views = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array), 0]
+    lengths = views & 0xFFFFFFFF
+    longest = int(lengths.max())
+    if longest > _SHORT_BYTES:
+        return None
+    # The first bytes of a text follow its length; those after its end are zero.
+    texts: Slots = (views >> 32) & 0xFFFFFFFF
+    return texts + (lengths << 8) if longest <= 1 else texts + (lengths << 32)

@@ -1,0 +1,73 @@
+"""Numbers groups in the order of their first row, and adds the values of each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cauce.scan.native import I8, VOID, Array, kernel
+
+Values = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+
+
+@kernel(I8, Array("int64", read=True), Array("int32"), Array("int32"), Array("int64"))
+def _number(slots: Values, group_of: Numbers, numbers: Numbers, firsts: Values) -> Any:
+    """Writes the group of each row, and the first row of each group. Returns how many groups there are."""
+    count: Any = 0
+    for i in range(slots.size):
+        group = group_of[slots[i]]
+        if group < 0:
+            group = count
+            group_of[slots[i]] = group
+            firsts[group] = i
+            count += 1
+        numbers[i] = group
+    return count
+
+
+@kernel(VOID, Array("int64", read=True), Array("int32", read=True), Array("int64"))
+def _add(values: Values, numbers: Numbers, sums: Values) -> None:
+    for i in range(values.size):
+        sums[numbers[i]] += values[i]
+
+
+@kernel(VOID, Array("int32", read=True), Array("int64"))
+def _count(numbers: Numbers, counts: Values) -> None:
+    for i in range(numbers.size):
+        counts[numbers[i]] += 1
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The group of each row, and the first row of each group."""
+
+    numbers: Numbers
+    firsts: Values
+
+    @cached_property
+    def sizes(self) -> Values:
+        """The number of rows of each group."""
+        counts = np.zeros(len(self.firsts), np.int64)
+        _count(self.numbers, counts)
+        return counts
+
+    def sums(self, values: Values) -> Values:
+        """The sum of the values of each group. The caller knows that none overflows."""
+        if len(self.firsts) == 1:
+            return values.sum(keepdims=True)
+        sums = np.zeros(len(self.firsts), np.int64)
+        _add(np.ascontiguousarray(values), self.numbers, sums)
+        return sums
+
+
+def group_rows(slots: Values, size: int) -> Groups:
+    """Rows with equal slots are a group. All slots are from 0 to before `size`."""
+    group_of = np.full(size, -1, np.int32)
+    numbers, firsts = np.empty(len(slots), np.int32), np.empty(min(size, len(slots)), np.int64)
+    count = int(_number(np.ascontiguousarray(slots), group_of, numbers, firsts))
+    return Groups(numbers, firsts[:count])
