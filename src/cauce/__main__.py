@@ -36,7 +36,10 @@ def _run() -> None:
     from cauce.lazy_dataclasses import compile_at_first_call
 
     compile_at_first_call()
-    from cauce.cli.main import entry
+    from cauce.light_imports import load_less
+
+    load_less()
+    from cauce.cli.entry import entry
 
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
