@@ -11,7 +11,11 @@ def start() -> None:
     """Runs the command line and ends the process."""
     # Loaded modules are never freed: garbage collection during imports would cost a tenth of the start-up time.
     gc.disable()
+    archive = None
     try:
+        from cauce.module_archive import install
+
+        archive = install()
         _run()
     except KeyboardInterrupt:
         # Interrupted before the command line could report it.
@@ -20,6 +24,8 @@ def start() -> None:
     except SystemExit as ended:
         sys.stdout.flush()
         sys.stderr.flush()
+        if archive is not None and not ended.code:
+            archive.renew()
         # A regular interpreter shutdown takes a third of a second, and nothing is left to save.
         os._exit(ended.code if isinstance(ended.code, int) else 1)
 
