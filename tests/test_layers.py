@@ -34,6 +34,8 @@ LAYERS = (
     "process",
     "errors",
     "lazy_dataclasses",
+    "light_imports",
+    "module_archive",
 )
 """From top to bottom: a layer may import itself and those below it."""
 

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.skipif(sys.version_info >= (3, 13), reason="only for ve
 
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
-    standard = vars(dataclasses)["_create_fn"]
+    standard = {name: vars(dataclasses)[name] for name in ("_create_fn", "_process_class")}
     compile_at_first_call()
     yield
-    vars(dataclasses)["_create_fn"] = standard
+    vars(dataclasses).update(standard)
 
 
 def point(**options: Any) -> Any:
@@ -44,6 +44,14 @@ def test_no_method_is_compiled_when_the_class_is_declared() -> None:
     assert made.__init__.__code__.co_filename.endswith("lazy_dataclasses.py")
     made(1)
     assert made.__init__.__code__.co_filename == "<string>"
+
+
+def test_a_class_keeps_its_docstring_and_gets_its_name_as_one_otherwise() -> None:
+    @dataclass
+    class Described:
+        """A description."""
+
+    assert (Described.__doc__, point().__doc__) == ("A description.", "Point")
 
 
 def test_arguments_and_defaults_are_those_of_the_fields() -> None:

@@ -11,7 +11,11 @@ def start() -> None:
     """Runs the command line and ends the process."""
     # Loaded modules are never freed: garbage collection during imports would cost a tenth of the start-up time.
     gc.disable()
+    archive = None
     try:
+        from cauce.module_archive import install
+
+        archive = install()
         _run()
     except KeyboardInterrupt:
         # Interrupted before the command line could report it.
@@ -20,6 +24,8 @@ def start() -> None:
     except SystemExit as ended:
         sys.stdout.flush()
         sys.stderr.flush()
+        if archive is not None and not ended.code:
+            archive.renew()
         # A regular interpreter shutdown takes a third of a second, and nothing is left to save.
         os._exit(ended.code if isinstance(ended.code, int) else 1)
 
@@ -36,7 +42,10 @@ def _run() -> None:
     from cauce.lazy_dataclasses import compile_at_first_call
 
     compile_at_first_call()
-    from cauce.cli.main import entry
+    from cauce.light_imports import load_less
+
+    load_less()
+    from cauce.cli.entry import entry
 
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Compiles the methods of dataclasses at their first call.
+"""Compiles the methods of dataclasses at their first call, and composes no documentation for them.
 
 A process of Cauce declares some four hundred dataclasses and uses a small part of their methods. The standard library
 compiles six functions for each frozen one, which took a fifth of the start-up time of a command.
@@ -19,9 +19,22 @@ def compile_at_first_call() -> None:
     replaces itself by it. Only for a process of our own: this replaces an internal function of the standard library.
 
     From Python 3.13 on, a dataclass compiles all its methods together, at a lower cost, and nothing is changed. The
-    versions before get security fixes only, so that the internal function stays as it is."""
+    versions before get security fixes only, so that the internal functions stay as they are."""
     if sys.version_info < (3, 13):
         vars(dataclasses)["_create_fn"] = _deferring(vars(dataclasses)["_create_fn"])
+        vars(dataclasses)["_process_class"] = _without_signature(vars(dataclasses)["_process_class"])
+
+
+def _without_signature(process: Function) -> Function:
+    """A class without a docstring gets its name as one: the standard library would print the signature of its
+    constructor, which takes as long as everything else that it does for a class."""
+
+    def process_class(made: type, *arguments: Any, **named: Any) -> Any:
+        if not made.__doc__:
+            made.__doc__ = made.__name__
+        return process(made, *arguments, **named)
+
+    return process_class
 
 
 def _deferring(create: Function) -> Function:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bench.options
-import cauce.cli.main
+import cauce.cli.entry
 from bench.options import parsed
 
 CASES = {
@@ -29,7 +29,7 @@ CASES = {
 def error_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     monkeypatch.setattr(sys, "argv", ["cauce", "bench", *arguments])
     with pytest.raises(SystemExit) as ended:
-        cauce.cli.main.entry()
+        cauce.cli.entry.entry()
     assert ended.value.code == 2
     return capsys.readouterr().err
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cauce.cli.main import entry
+from cauce.cli.entry import entry
 from cauce.errors import UsageError
 from tests.cli.parsing import commands, parse
 

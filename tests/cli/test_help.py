@@ -67,7 +67,7 @@ def test_building_the_command_line_loads_no_library_for_output_or_data(words: st
     """A command pays only for what it uses: neither Rich nor Polars is loaded before it starts."""
     program = (
         "import sys; sys.argv = ['cauce', *sys.argv[1:]]\n"
-        "from cauce.cli.main import entry\n"
+        "from cauce.cli.entry import entry\n"
         "try: entry()\n"
         "except SystemExit: pass\n"
         "heavy = {'rich', 'polars', 'numpy', 'cauce.datasets'} & set(sys.modules)\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cauce.cli.main import entry
+from cauce.cli.entry import entry
 from cauce.errors import UsageError
 from tests.cli.parsing import options, parse
 from tests.cli.running import Outcome, cauce, small_books, written

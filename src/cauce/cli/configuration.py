@@ -12,11 +12,12 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin
-
-from typer.models import CommandInfo, OptionInfo
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from cauce.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from typer.models import CommandInfo
 
 FILE = "cauce.toml"
 VARIABLE = "CAUCE_CONFIG"
@@ -161,6 +162,8 @@ def command_name(info: CommandInfo) -> str:
 
 
 def option_names(info: CommandInfo) -> frozenset[str]:
+    from typer.models import OptionInfo
+
     assert info.callback is not None
     parameters = inspect.signature(info.callback).parameters
     return frozenset(

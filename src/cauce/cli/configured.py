@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
 from cauce.cli.configuration import ALTERNATIVES, META, SECRETS, Configuration, defaults, find, key_of, read, tree_of
+from cauce.cli.options import FABRIC, FABRIC_FILE, TOKEN, TOKEN_FILE
 from cauce.errors import UsageError
 
 
@@ -95,3 +98,40 @@ def _warn_of_secrets(configuration: Configuration, values: dict[str, Any]) -> No
 
         path = configuration.path
         warn(f"other users can read {path}, which sets {' and '.join(secret)}; restrict it with: chmod 600 {path}")
+
+
+def checked_fabric(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    address = _secret(context, parameter, value, FABRIC_FILE)
+    if address and not context.resilient_parsing:
+        from cauce.fabric.address import check, has_password
+
+        check(address)
+        if has_password(address):
+            _warn_of_argument(context, parameter, "the password in --fabric", FABRIC)
+    return address
+
+
+def checked_token(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    token = _secret(context, parameter, value, TOKEN_FILE)
+    if token and not context.resilient_parsing:
+        _warn_of_argument(context, parameter, "the token in --token", TOKEN)
+    return token
+
+
+def _secret(context: typer.Context, parameter: typer.CallbackParam, given: str, file_variable: str) -> str:
+    """Returns the value of an option, or the content of the file that the variable names. A variable has precedence
+    over the configuration file."""
+    file = os.environ.get(file_variable)
+    if not file or (given and not from_file(context, parameter.name or "")):
+        return given
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{file_variable}: {file} cannot be read: {problem}") from None
+
+
+def _warn_of_argument(context: typer.Context, parameter: typer.CallbackParam, what: str, variable: str) -> None:
+    if from_command_line(context, parameter.name or ""):
+        from cauce.terminal.console import warn
+
+        warn(f"other users of this machine can see {what} while the command starts; set {variable} or {variable}_FILE")

@@ -14,8 +14,8 @@ from typer.core import TyperArgument, TyperGroup
 
 from cauce.cli.configuration import FILE, VARIABLE
 from cauce.cli.configured import ConfiguredCommand
-from cauce.cli.plain_values import with_plain_values
-from cauce.cli.structs import with_fields
+from cauce.cli.parameters.plain_values import with_plain_values
+from cauce.cli.parameters.structs import with_fields
 from cauce.process.masking import masked_text
 
 ANSWER = "Answer queries"

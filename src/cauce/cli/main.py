@@ -1,4 +1,4 @@
-"""The command line: registers all commands and maps each outcome to an exit code."""
+"""The command line: registers all commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cauce import __version__
 from cauce.cli.completion import COMPLETE, completion
 from cauce.cli.configuration import META, PREFIX, Configuration
 from cauce.cli.configured import from_command_line
-from cauce.cli.crash import crashed, restore_terminal
 from cauce.cli.help import ANSWER, SERVICE, SETUP, TRY, CommandLine
 from cauce.cli.lab.broker import app as broker_app
 from cauce.cli.lab.chaos import app as chaos_app
@@ -37,10 +36,9 @@ from cauce.cli.remote.client_commands import register as register_service
 from cauce.cli.remote.cluster_commands import register as register_cluster
 from cauce.cli.serve import register as register_serve
 from cauce.cli.sql import SqlOptions
-from cauce.errors import CauceError, JobFailed, UsageError
+from cauce.errors import UsageError
 from cauce.process.limits import cores
-from cauce.terminal.console import fail, warn
-from cauce.terminal.invocation import PROGRAM, hide_secrets
+from cauce.terminal.invocation import PROGRAM
 
 app = CommandLine("Answer queries over big files, exactly, even if any process is killed.", prefix=PREFIX)
 
@@ -249,58 +247,10 @@ def _only(command: str) -> typer.Typer:
     return part
 
 
-def entry() -> None:
-    """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
-    try:
-        hide_secrets()
-        if COMPLETE in os.environ:
-            from typer.completion import completion_init  # type: ignore[attr-defined]
+def run_command_line(words: list[str]) -> None:
+    """Parses the arguments of this process with Typer and runs the command. Ends with SystemExit."""
+    if COMPLETE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
 
-            completion_init()
-        _only(sys.argv[1] if len(sys.argv) > 1 else "")(
-            prog_name=os.environ.get(PROGRAM) or "cauce", complete_var=COMPLETE
-        )
-    except SystemExit as ended:
-        code = _code_of(ended)
-    except UsageError as problem:
-        fail(problem)
-        code = 2
-    except CauceError as problem:
-        fail(problem)
-        code = 1
-    except KeyboardInterrupt:
-        code = _interrupted()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except OSError as problem:
-        # A full disk, a directory without write permission, a file that was removed: not a bug in Cauce.
-        fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
-        code = 1
-    except Exception as problem:  # noqa: BLE001
-        crashed(problem)
-        code = 1
-    else:
-        code = 0
-    sys.exit(code)
-
-
-def _code_of(ended: SystemExit) -> int:
-    """Returns the exit code of a command, or the one for an exception that Typer turned into an exit."""
-    if isinstance(ended.__context__, BrokenPipeError):
-        # The reader of the output closed the pipe, as `head` does. Typer reports a failure, but nothing failed.
-        return 0
-    if isinstance(ended.__context__, typer.Exit) and isinstance(ended.__context__.__cause__, KeyboardInterrupt):
-        return _interrupted()
-    return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-
-
-def _interrupted() -> int:
-    """Reports Ctrl-C for a command that does not report it itself."""
-    restore_terminal()
-    warn("interrupted")
-    return 130
-
-
-if __name__ == "__main__":
-    entry()
+        completion_init()
+    _only(words[0] if words else "")(prog_name=os.environ.get(PROGRAM) or "cauce", complete_var=COMPLETE)

@@ -3,15 +3,12 @@ are the options."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from cauce.cli.configured import from_command_line, from_file
+from cauce.cli.parameters import declared
 from cauce.errors import UnknownName, UsageError
 from cauce.process.limits import cores
 from cauce.process.memory_limit import MemoryBudget
@@ -37,96 +34,73 @@ def format_names(incomplete: str) -> list[str]:
 
 DatasetArgument = Annotated[
     str,
-    typer.Argument(
+    declared.Argument(
         help="books, movies, flights, coffee, or the path of your own .py file",
         metavar="DATASET",
         autocompletion=dataset_names,
     ),
 ]
-DataOption = Annotated[Path, typer.Option(help="directory with the dataset's files", metavar="DIR")]
-OutOption = Annotated[Path, typer.Option(help="directory for the answers", metavar="DIR")]
+DataOption = Annotated[Path, declared.Option(help="directory with the dataset's files", metavar="DIR")]
+OutOption = Annotated[Path, declared.Option(help="directory for the answers", metavar="DIR")]
 FormatOption = Annotated[
     str,
-    typer.Option(help="format of the answers: csv, json, parquet or arrow", metavar="FORMAT",
+    declared.Option(help="format of the answers: csv, json, parquet or arrow", metavar="FORMAT",
                  autocompletion=format_names),
 ]  # fmt: skip
 QueriesOption = Annotated[
-    str, typer.Option(help="queries to answer, separated by commas", metavar="Q1,Q2", show_default="all")
+    str, declared.Option(help="queries to answer, separated by commas", metavar="Q1,Q2", show_default="all")
 ]
 SentimentOption = Annotated[
-    str, typer.Option(help="how texts are scored: vader or textblob", metavar="NAME", show_default="vader")
+    str, declared.Option(help="how texts are scored: vader or textblob", metavar="NAME", show_default="vader")
 ]
 PartitionsOption = Annotated[
     int,
-    typer.Option(help="partitions of every keyed stage", min=0, max=4096, metavar="N", show_default="number of cores"),
+    declared.Option(
+        help="partitions of every keyed stage", min=0, max=4096, metavar="N", show_default="number of cores"
+    ),
 ]
 WorkersOption = Annotated[
-    int, typer.Option(help="worker processes", min=0, max=256, metavar="N", show_default="number of cores")
+    int, declared.Option(help="worker processes", min=0, max=256, metavar="N", show_default="number of cores")
 ]
 ParamOption = Annotated[
-    list[str] | None, typer.Option(help="a parameter of the dataset; repeatable", metavar="NAME=VALUE")
+    list[str] | None, declared.Option(help="a parameter of the dataset; repeatable", metavar="NAME=VALUE")
 ]
 PowerOption = Annotated[
-    bool, typer.Option("--power-safe", help="survive a power failure too (fsync), not only killed processes")
+    bool, declared.Option("--power-safe", help="survive a power failure too (fsync), not only killed processes")
 ]
 AttemptsOption = Annotated[
-    int, typer.Option(help="crashes of workers on one part before the job fails", min=1, metavar="N")
+    int, declared.Option(help="crashes of workers on one part before the job fails", min=1, metavar="N")
 ]
 MemoryOption = Annotated[
     str,
-    typer.Option(
+    declared.Option(
         help="memory of all workers together, such as 1GB; a job that needs more takes longer",
         metavar="SIZE",
         show_default="three quarters of the machine's",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="seed of the random choices", min=0, metavar="N")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+SeedOption = Annotated[int, declared.Option(help="seed of the random choices", min=0, metavar="N")]
+JsonOption = Annotated[bool, declared.Option("--json", help="print JSON")]
 FABRIC, FABRIC_FILE = "CAUCE_FABRIC", "CAUCE_FABRIC_FILE"
 TOKEN, TOKEN_FILE = "CAUCE_TOKEN", "CAUCE_TOKEN_FILE"
 """Environment variables that hold a secret, and those that name a file with the secret."""
 
 
-def _checked_fabric(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    address = _secret(context, parameter, value, FABRIC_FILE)
-    if address and not context.resilient_parsing:
-        from cauce.fabric.address import check, has_password
+def _fabric_check() -> Callable[..., str]:
+    from cauce.cli.configured import checked_fabric
 
-        check(address)
-        if has_password(address):
-            _warn_of_argument(context, parameter, "the password in --fabric", FABRIC)
-    return address
+    return checked_fabric
 
 
-def checked_token(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    token = _secret(context, parameter, value, TOKEN_FILE)
-    if token and not context.resilient_parsing:
-        _warn_of_argument(context, parameter, "the token in --token", TOKEN)
-    return token
+def _token_check() -> Callable[..., str]:
+    from cauce.cli.configured import checked_token
 
-
-def _secret(context: typer.Context, parameter: typer.CallbackParam, given: str, file_variable: str) -> str:
-    """Returns the value of an option, or the content of the file that the variable names. A variable has precedence
-    over the configuration file."""
-    file = os.environ.get(file_variable)
-    if not file or (given and not from_file(context, parameter.name or "")):
-        return given
-    try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{file_variable}: {file} cannot be read: {problem}") from None
-
-
-def _warn_of_argument(context: typer.Context, parameter: typer.CallbackParam, what: str, variable: str) -> None:
-    if from_command_line(context, parameter.name or ""):
-        from cauce.terminal.console import warn
-
-        warn(f"other users of this machine can see {what} while the command starts; set {variable} or {variable}_FILE")
+    return checked_token
 
 
 FabricOption = Annotated[
     str,
-    typer.Option(
+    declared.Option(
         help="keep logs and leases on a RabbitMQ cluster instead of in files: "
         "amqp://user:password@host:port/vhost[,host:port…]; as it holds a password, prefer CAUCE_FABRIC, "
         "or set CAUCE_FABRIC_FILE to the path of a file",
@@ -134,12 +108,12 @@ FabricOption = Annotated[
         envvar=FABRIC,
         allow_from_autoenv=False,
         show_default=False,
-        callback=_checked_fabric,
+        callback_of=_fabric_check,
     ),
 ]
 MaxRejectsOption = Annotated[
     str,
-    typer.Option(
+    declared.Option(
         help="fail without answers if more rows than this are rejected, such as 100 of all tables, or 5% of any table",
         metavar="N|P%",
         show_default=False,
@@ -147,14 +121,16 @@ MaxRejectsOption = Annotated[
 ]
 SchemaOption = Annotated[
     Path | None,
-    typer.Option("--schema", help="schema of the tables, as `cauce schema` prints it", metavar="FILE",
+    declared.Option("--schema", help="schema of the tables, as `cauce schema` prints it", metavar="FILE",
                  show_default="inferred"),
 ]  # fmt: skip
 TypeOption = Annotated[
     list[str] | None,
-    typer.Option("--type", help="type of a column, such as orders.paid=decimal; repeatable", metavar="COLUMN=TYPE"),
+    declared.Option("--type", help="type of a column, such as orders.paid=decimal; repeatable", metavar="COLUMN=TYPE"),
 ]
-DirOption = Annotated[Path, typer.Option("--dir", help="directory of the service: jobs, tokens, logs", metavar="DIR")]
+DirOption = Annotated[
+    Path, declared.Option("--dir", help="directory of the service: jobs, tokens, logs", metavar="DIR")
+]
 
 
 def named_values(option: str, texts: Iterable[str] | None, example: str = "name=value") -> dict[str, str]:
@@ -208,18 +184,18 @@ class RunOptions:
     workers: WorkersOption = 0
     memory: MemoryOption = ""
     work: Annotated[
-        Path | None, typer.Option(help="directory for temporary files", metavar="DIR", show_default="in --out")
+        Path | None, declared.Option(help="directory for temporary files", metavar="DIR", show_default="in --out")
     ] = None
     power_safe: PowerOption = False
     part_bytes: Annotated[
         int,
-        typer.Option(
+        declared.Option(
             help="size of a part of a table", min=0, max=2**30, metavar="BYTES", show_default="by the size of the files"
         ),
     ] = 0
-    journal: Annotated[bool, typer.Option(help="record progress, so that a crashed task resumes at a checkpoint")] = (
-        True
-    )
+    journal: Annotated[
+        bool, declared.Option(help="record progress, so that a crashed task resumes at a checkpoint")
+    ] = True
     attempts: AttemptsOption = 3
     fabric: FabricOption = ""
 
@@ -246,7 +222,7 @@ class ConnectionOptions:
 
     gateway: Annotated[
         list[str] | None,
-        typer.Option(
+        declared.Option(
             "--gateway",
             help="address of a gateway; repeatable",
             metavar="URL",
@@ -257,17 +233,17 @@ class ConnectionOptions:
     ] = None
     token: Annotated[
         str,
-        typer.Option(
+        declared.Option(
             help="access token; prefer CAUCE_TOKEN, or set CAUCE_TOKEN_FILE to the path of a file",
             metavar="TOKEN",
             envvar=TOKEN,
             allow_from_autoenv=False,
-            callback=checked_token,
+            callback_of=_token_check,
         ),
     ] = ""
     ca: Annotated[
         str,
-        typer.Option(
+        declared.Option(
             help="certificates to trust, for https", metavar="FILE", envvar="CAUCE_CA", allow_from_autoenv=False
         ),
     ] = ""
@@ -278,7 +254,7 @@ class SourceOptions(ConnectionOptions):
     """The service whose processes are shown: a directory on this host, or a gateway."""
 
     dir: Annotated[
-        Path | None, typer.Option("--dir", help="directory of the service, instead of --gateway", metavar="DIR")
+        Path | None, declared.Option("--dir", help="directory of the service, instead of --gateway", metavar="DIR")
     ] = None
 
 
@@ -288,16 +264,16 @@ class ProcessOptions:
 
     dataset: Annotated[
         list[Path] | None,
-        typer.Option("--dataset", help=".py file that declares a dataset of your own; repeatable", metavar="FILE"),
+        declared.Option("--dataset", help=".py file that declares a dataset of your own; repeatable", metavar="FILE"),
     ] = None
     power_safe: PowerOption = False
     memory: MemoryOption = ""
     fabric: FabricOption = ""
     log_format: Annotated[
-        str, typer.Option(help="text, json, or auto: text on a terminal, JSON elsewhere", metavar="FORMAT")
+        str, declared.Option(help="text, json, or auto: text on a terminal, JSON elsewhere", metavar="FORMAT")
     ] = "auto"
     log_level: Annotated[
-        str, typer.Option(help="lowest level to log: debug, info, warning or error", metavar="LEVEL")
+        str, declared.Option(help="lowest level to log: debug, info, warning or error", metavar="LEVEL")
     ] = "info"
 
 
@@ -311,30 +287,30 @@ class ListenOptions:
     """Configuration of gateways: address, authentication and limits."""
 
     host: Annotated[
-        str, typer.Option(help="address to listen on; other than loopback requires tokens", metavar="ADDRESS")
+        str, declared.Option(help="address to listen on; other than loopback requires tokens", metavar="ADDRESS")
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option(help="port to listen on (0: any free one)", min=0, max=65535, metavar="PORT")] = (
-        8080
-    )
+    port: Annotated[
+        int, declared.Option(help="port to listen on (0: any free one)", min=0, max=65535, metavar="PORT")
+    ] = 8080
     tokens: Annotated[
-        Path | None, typer.Option(help="file with the tokens", metavar="FILE", show_default="tokens.json in --dir")
+        Path | None, declared.Option(help="file with the tokens", metavar="FILE", show_default="tokens.json in --dir")
     ] = None
     require_token: Annotated[
-        bool, typer.Option("--require-token", help="require a token from clients on this machine too")
+        bool, declared.Option("--require-token", help="require a token from clients on this machine too")
     ] = False
     tls_cert: Annotated[
-        Path | None, typer.Option(help="certificate for TLS (PEM)", metavar="FILE", show_default=False)
+        Path | None, declared.Option(help="certificate for TLS (PEM)", metavar="FILE", show_default=False)
     ] = None
     tls_key: Annotated[
-        Path | None, typer.Option(help="key of the certificate (PEM)", metavar="FILE", show_default=False)
+        Path | None, declared.Option(help="key of the certificate (PEM)", metavar="FILE", show_default=False)
     ] = None
     allow_files: Annotated[
         list[Path] | None,
-        typer.Option("--allow-files", help="directory whose files clients may refer to; repeatable", metavar="DIR"),
+        declared.Option("--allow-files", help="directory whose files clients may refer to; repeatable", metavar="DIR"),
     ] = None
     limit: Annotated[
         list[str] | None,
-        typer.Option(
+        declared.Option(
             "--limit",
             help="limit of the service, such as jobs=50; repeatable; an unknown name lists all",
             metavar="NAME=N",
@@ -348,12 +324,13 @@ class HostOptions(ListenOptions):
 
     host: Annotated[
         str,
-        typer.Option(
+        declared.Option(
             help="address of the gateways on this host; other than loopback requires tokens", metavar="ADDRESS"
         ),
     ] = "127.0.0.1"
     port: Annotated[
-        int, typer.Option(help="port of the gateways on this host (0: no gateways)", min=0, max=65535, metavar="PORT")
+        int,
+        declared.Option(help="port of the gateways on this host (0: no gateways)", min=0, max=65535, metavar="PORT"),
     ] = 0
 
 
@@ -362,25 +339,25 @@ class IdentityOptions:
     """Name of a single process, and the doctors that watch it."""
 
     name: Annotated[
-        str, typer.Option(help="name of the process, such as worker-1@b", metavar="NAME", show_default=False)
+        str, declared.Option(help="name of the process, such as worker-1@b", metavar="NAME", show_default=False)
     ] = ""
     doctors: Annotated[
-        str, typer.Option(help="addresses of all doctors", metavar="HOST:PORT,…", show_default=False)
+        str, declared.Option(help="addresses of all doctors", metavar="HOST:PORT,…", show_default=False)
     ] = ""
     key_file: Annotated[
-        Path | None, typer.Option(help="file with the cluster's key", metavar="FILE", show_default=False)
+        Path | None, declared.Option(help="file with the cluster's key", metavar="FILE", show_default=False)
     ] = None
     generation: Annotated[
-        str, typer.Option(hidden=True, help="set by a doctor", metavar="ID", allow_from_autoenv=False)
+        str, declared.Option(hidden=True, help="set by a doctor", metavar="ID", allow_from_autoenv=False)
     ] = ""
     restarts: Annotated[
-        int, typer.Option(hidden=True, help="set by a doctor", metavar="N", allow_from_autoenv=False)
+        int, declared.Option(hidden=True, help="set by a doctor", metavar="N", allow_from_autoenv=False)
     ] = 0
 
 
 TimingOption = Annotated[
     list[str] | None,
-    typer.Option(
+    declared.Option(
         "--timing",
         help="timeout of the doctors, such as hung=60; repeatable; an unknown name lists all",
         metavar="NAME=SECONDS",

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cauce.api.formats import REJECTS
 from cauce.cli.options import (
     ConnectionOptions,
@@ -24,6 +22,7 @@ from cauce.cli.options import (
     TypeOption,
     named_values,
 )
+from cauce.cli.parameters import declared
 from cauce.errors import UsageError
 from cauce.terminal.console import warn
 from cauce.terminal.invocation import command
@@ -47,13 +46,13 @@ EXPLAINED_REJECTS = 100_000
 class SqlOptions:
     """Statements, the files they read, and where their answers go."""
 
-    text: Annotated[str, typer.Argument(help="SQL statements", metavar="TEXT", show_default="standard input")] = ""
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="file with statements", metavar="FILE")] = None
-    data: Annotated[Path, typer.Option(help="directory with the files: orders.csv is table orders", metavar="DIR")] = (
-        Path()
-    )
+    text: Annotated[str, declared.Argument(help="SQL statements", metavar="TEXT", show_default="standard input")] = ""
+    file: Annotated[Path | None, declared.Option("--file", "-f", help="file with statements", metavar="FILE")] = None
+    data: Annotated[
+        Path, declared.Option(help="directory with the files: orders.csv is table orders", metavar="DIR")
+    ] = Path()
     out: Annotated[
-        Path | None, typer.Option(help="directory for the answers", metavar="DIR", show_default="they are printed")
+        Path | None, declared.Option(help="directory for the answers", metavar="DIR", show_default="they are printed")
     ] = None
     format: FormatOption = "csv"
     max_rejects: MaxRejectsOption = ""
@@ -62,15 +61,15 @@ class SqlOptions:
     param: ParamOption = None
     on: Annotated[
         str,
-        typer.Option("--on", help="kept dataset of a service to read, instead of --data", metavar="NAME",
+        declared.Option("--on", help="kept dataset of a service to read, instead of --data", metavar="NAME",
                      show_default=False),
     ] = ""  # fmt: skip
     job: Annotated[
         str,
-        typer.Option("--job", help="with --on: id of the job; an existing one is resumed", metavar="JOB",
+        declared.Option("--job", help="with --on: id of the job; an existing one is resumed", metavar="JOB",
                      show_default="a new one"),
     ] = ""  # fmt: skip
-    explain: Annotated[bool, typer.Option("--explain", help="print the plan and answer nothing")] = False
+    explain: Annotated[bool, declared.Option("--explain", help="print the plan and answer nothing")] = False
 
     def statements(self) -> str:
         if self.text and self.file is not None:
@@ -163,7 +162,7 @@ def _answer_here(options: SqlOptions, text: str, execution: RunOptions) -> None:
     from cauce.runner.sinks import run_in_memory
     from cauce.scan.reject_summary import RejectLimit
     from cauce.terminal.answers import show_answer
-    from cauce.terminal.console import console, size
+    from cauce.terminal.console import print_line, size
     from cauce.terminal.reject_report import report_rejects
 
     started = time.monotonic()
@@ -177,7 +176,7 @@ def _answer_here(options: SqlOptions, text: str, execution: RunOptions) -> None:
         show_answer(dataset, query, frame.head(SHOWN_ROWS), frame.height)
     seconds = time.monotonic() - started
     read = sum(prepared.bytes.values())
-    console().print(f"{_counted(dataset)} over {size(read)} in {seconds:.1f} s", soft_wrap=True)
+    print_line(f"{_counted(dataset)} over {size(read)} in {seconds:.1f} s")
     report_rejects(answers.summary, None)
     _explain_rejects(answers.rejects, prepared, options)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from html import escape
 
 import polars as pl
 
@@ -71,7 +70,7 @@ class Answers(dict[str, pl.DataFrame]):
         tables = [_section(query, self.questions.get(query, ""), frame) for query, frame in self.items()]
         took = "" if self.seconds is None else f" in {_duration(self.seconds)}"
         summary = f"{_counted(len(self), 'answer')}{took}{self._rejected(', ')}"
-        return f"<div><p>{escape(summary)}</p>{''.join(tables)}{self._rejects_html()}{self._remarks_html()}</div>"
+        return f"<div><p>{_escaped(summary)}</p>{''.join(tables)}{self._rejects_html()}{self._remarks_html()}</div>"
 
     def _rejected(self, before: str) -> str:
         return f"{before}{_counted(self.rejects.height, 'reject')}: see .rejects" if self.rejects.height else ""
@@ -88,9 +87,16 @@ class Answers(dict[str, pl.DataFrame]):
     def _remarks_html(self) -> str:
         if not self.remarks:
             return ""
-        lines = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
+        lines = "".join(f"<li>{_escaped(remark)}</li>" for remark in self.remarks)
         counted = _counted(len(self.remarks), "remark")
         return f"<details><summary>{counted} about the files</summary><ul>{lines}</ul></details>"
+
+
+def _escaped(text: str) -> str:
+    # Only notebooks show HTML.
+    from html import escape
+
+    return escape(text)
 
 
 def in_notebook() -> bool:
@@ -101,7 +107,7 @@ def in_notebook() -> bool:
 
 
 def _section(query: str, question: str, frame: pl.DataFrame) -> str:
-    title = f"<b>{escape(query)}</b> {escape(question)}".rstrip()
+    title = f"<b>{_escaped(query)}</b> {_escaped(question)}".rstrip()
     return f"<p style='margin-top:1em'>{title}</p>{_table(frame, SHOWN_ROWS)}"
 
 
@@ -118,7 +124,7 @@ def _table(frame: pl.DataFrame, rows: int) -> str:
 
 
 def _head(name: str, side: str) -> str:
-    return f"<th style='text-align:{side}'>{escape(name)}</th>"
+    return f"<th style='text-align:{side}'>{_escaped(name)}</th>"
 
 
 def _cell(value: object, side: str) -> str:
@@ -126,7 +132,7 @@ def _cell(value: object, side: str) -> str:
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
     shape = "white-space:nowrap" if len(text) <= _NARROW_CHARACTERS else "min-width:20em"
-    return f"<td style='text-align:{side};{shape}'>{escape(text)}</td>"
+    return f"<td style='text-align:{side};{shape}'>{_escaped(text)}</td>"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 
 import polars as pl
 
@@ -32,14 +33,18 @@ HAS_NO_OFFSET = "a time without an offset"
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %-I:%M %p", " %-I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%-d/%-m/%Y", "%-m/%-d/%Y", "%-d.%-m.%Y", "%-d-%-m-%Y", "%-d-%b-%Y", "%Y%m%d")
 _FORMATS = [day + clock for day in _DAYS for clock in _CLOCKS] + ["%Y%m%dT%H%M%S"]
-_TIMES: tuple[Kind, ...] = (
-    Date(),
-    Timestamp(),
-    ZonedTimestamp(),
-    *(Timestamp(each) if "%H" in each or "%-I" in each else Date(each) for each in _FORMATS),
-    ZonedTimestamp(format="%Y%m%dT%H%M%S%z"),
-)
 _OTHERS: tuple[Kind, ...] = (Integer(), Identifier(), Decimal(), Boolean(), Duration(), TextList(), Json())
+
+
+@cache
+def _times() -> tuple[Kind, ...]:
+    return (
+        Date(),
+        Timestamp(),
+        ZonedTimestamp(),
+        *(Timestamp(each) if "%H" in each or "%-I" in each else Date(each) for each in _FORMATS),
+        ZonedTimestamp(format="%Y%m%dT%H%M%S%z"),
+    )
 
 
 def reasons(kind: Kind, raws: Sequence[str]) -> list[str]:
@@ -73,7 +78,7 @@ def remedy(kind: Kind, raw: str) -> str:
         return 'declare it as ZonedTimestamp("Area/City") with the zone of these times, or as Timestamp()'
     if isinstance(kind, Json) and not isinstance(kind.kind, Text):
         return f"declare it as Json({kind.path!r}), which gives texts" if _reads(Json(), raw) else ""
-    families = (_TIMES, _OTHERS) if isinstance(kind, Date | Timestamp | ZonedTimestamp) else (_OTHERS, _TIMES)
+    families = (_times(), _OTHERS) if isinstance(kind, Date | Timestamp | ZonedTimestamp) else (_OTHERS, _times())
     for family in families:
         found = [declaration(each) for each in family if type(each) is not Text and each != kind and _reads(each, raw)]
         if found:

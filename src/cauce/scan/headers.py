@@ -11,7 +11,7 @@ from cauce.errors import WrongColumns, did_you_mean
 from cauce.scan.tables import TableSpec
 
 _SHOWN_CHARACTERS = 1000
-_UNREADABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]")
+_UNREADABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f]|\ufffd")
 
 
 def headers_of(spec: TableSpec, columns: frozenset[str]) -> list[str]:

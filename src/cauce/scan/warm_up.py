@@ -1,4 +1,4 @@
-"""Compiles all kernels that are not in the cache yet, so that no run waits for the compiler."""
+"""Compiles all kernels that are not in the cache yet, so that no run waits for the compiler, and links them."""
 
 import os
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from cauce.scan import text_hash
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup, short_text
 from cauce.scan.integers import groups, key_bits, key_table, narrow, scatter
+from cauce.scan.native import bundle, linked
 from cauce.scan.native.kernel import Kernel, declared
 from cauce.scan.sentiment import compound, emoji
 
@@ -34,6 +35,8 @@ def compile_kernels() -> None:
     """On all processors that this process may use."""
     processes = len(os.sched_getaffinity(0))
     isolated_all([partial(_load, declared[number::processes]) for number in range(processes)])
+    if not bundle.installed.is_valid():
+        linked.link_all(declared)
 
 
 def _load(kernels: Sequence[Kernel]) -> None:

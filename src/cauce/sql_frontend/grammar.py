@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
+
+from cauce.sql_frontend.deferred_templates import deferred_templates
+
+with deferred_templates():
+    from sqlglot.dialects.duckdb import DuckDB
+    from sqlglot.generators.duckdb import DuckDBGenerator
 
 
 class Plus(exp.Unary):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cauce.terminal.console import console, size
+from cauce.terminal.console import console, is_styled, print_line, size, width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,56 +24,144 @@ _SYMBOLS |= {ord("\n"): "⏎", 127: "␡"} | dict.fromkeys(range(128, 160), "�
 
 def answers_text(dataset: Dataset, heads: Mapping[str, pl.DataFrame], rows: Mapping[str, int]) -> str:
     """The first rows of each answer, as `show_answer` prints them."""
-    with console().capture() as captured:
-        for query, count in rows.items():
-            show_answer(dataset, query, heads[query], count)
-    return captured.get()
+    return "".join(_text(_table(dataset, query, heads[query], count)) + "\n" for query, count in rows.items())
 
 
 def show_answer(dataset: Dataset, query: str, head: pl.DataFrame, rows: int) -> None:
-    declared = dataset.queries[query]
-    console().print(answer_table(f"{dataset.name}.{query}  {declared.question}", head, declared.columns, rows))
-    console().print()
+    print_line(_text(_table(dataset, query, head, rows)))
 
 
 def show_summary(dataset: Dataset, queries: int, rows: int, read_bytes: int, seconds: float, out: Path | None) -> None:
     """`out`: where the files of the answers are, if they stay."""
     where = "" if out is None else f"; answers in {out}/"
-    console().print(
+    print_line(
         f"{dataset.name}: {queries} {'query' if queries == 1 else 'queries'} over {rows:,} rows, {size(read_bytes)}, "
-        f"in {seconds:.1f} s{where}",
-        soft_wrap=True,
+        f"in {seconds:.1f} s{where}"
     )
 
 
-def answer_table(title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> Group:
-    """Formats the first rows of an answer, with values as in its CSV file, and as many columns as fit."""
-    from rich.cells import cell_len
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+def _table(dataset: Dataset, query: str, head: pl.DataFrame, rows: int) -> AnswerTable:
+    declared = dataset.queries[query]
+    return AnswerTable.of(f"{dataset.name}.{query}  {declared.question}", head, declared.columns, rows)
 
-    table = Table(header_style="bold cyan", expand=False)
-    texts = {
-        name: [printable(text) for text in output.text(head[name]).fill_null("")] for name, output in columns.items()
-    }
-    numbers = {name for name in columns if head.schema[name].is_numeric()}
-    widths = {name: max(map(cell_len, [printable(name), *texts[name]])) for name in columns}
-    # Numbers are never truncated; texts share the remaining width.
-    shortest = {name: widths[name] if name in numbers else _shortest(name, widths[name]) for name in columns}
-    shown = _columns_that_fit(shortest, console().width)
-    available = console().width - sum(widths[name] for name in shown if name in numbers) - 3 * len(shown) - 1
-    limit = _fitting([widths[name] for name in shown if name not in numbers], available)
-    for name in shown:
-        if name in numbers:
-            table.add_column(Text(printable(name)), justify="right", no_wrap=True, min_width=widths[name])
-        else:
-            table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, max_width=max(limit, len(name)))
-    for row in zip(*(texts[name] for name in shown), strict=True):
-        table.add_row(*map(Text, row))
-    # Not as the table's own title and caption: Rich wraps these at the width of the table, even within a name.
-    counts = _counts(rows, rows - head.height, len(columns), len(columns) - len(shown))
-    return Group(Text(title, style="bold"), table, Text(counts, style="dim italic"))
+
+def _text(table: AnswerTable) -> str:
+    if not is_styled() and table.is_plain():
+        return table.plain_text()
+    with console().capture() as captured:
+        console().print(table.styled())
+    return captured.get()
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    texts: Sequence[str]
+    is_number: bool
+    width: int
+    """Of its longest text, or its name."""
+
+    @property
+    def shortest(self) -> int:
+        """The width that it needs at least: numbers and names are never truncated."""
+        return self.width if self.is_number else min(self.width, max(SHORTEST_TEXT, len(self.name)))
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """The first rows of an answer, with values as in its CSV file, and as many columns as fit."""
+
+    title: str
+    columns: Sequence[Column]
+    counts: str
+    limit: int
+    """The width at which texts are truncated."""
+    available: int
+    """The width of the terminal."""
+
+    @classmethod
+    def of(cls, title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> AnswerTable:
+        all_columns = [_column(name, head, output) for name, output in columns.items()]
+        available = width()
+        shown = all_columns[: _count_that_fits([each.shortest for each in all_columns], available)]
+        # Numbers are never truncated; texts share the remaining width.
+        rest = available - sum(each.width for each in shown if each.is_number) - 3 * len(shown) - 1
+        limit = _fitting([each.width for each in shown if not each.is_number], rest)
+        counts = _counts(rows, rows - head.height, len(columns), len(columns) - len(shown))
+        return cls(title, shown, counts, limit, available)
+
+    def styled(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(header_style="bold cyan", expand=False)
+        for each in self.columns:
+            if each.is_number:
+                table.add_column(Text(each.name), justify="right", no_wrap=True, min_width=each.width)
+            else:
+                longest = max(self.limit, len(each.name))
+                table.add_column(Text(each.name), overflow="ellipsis", no_wrap=True, max_width=longest)
+        for row in zip(*(each.texts for each in self.columns), strict=True):
+            table.add_row(*map(Text, row))
+        # Not as the table's own title and caption: Rich wraps these at the width of the table, even within a name.
+        return Group(Text(self.title, style="bold"), table, Text(self.counts, style="dim italic"))
+
+    def is_plain(self) -> bool:
+        """Whether `plain_text` is what Rich would print: all characters are one column wide, and nothing wraps."""
+        texts = [self.title, self.counts, *(text for each in self.columns for text in (each.name, *each.texts))]
+        whole = sum(self._widths()) + 3 * len(self.columns) + 1
+        longest = max(whole, len(self.title), len(self.counts))
+        return longest <= self.available and all(text.isascii() and text.isprintable() for text in texts)
+
+    def plain_text(self) -> str:
+        """The same as `styled`, without Rich: loading it takes longer than a small answer."""
+        widths = self._widths()
+        lines = [
+            self.title,
+            _rule("┏━┳┓", widths),
+            _row("┃", widths, [self._cell(each, each.name) for each in self.columns]),
+        ]
+        lines.append(_rule("┡━╇┩", widths))
+        for row in zip(*(each.texts for each in self.columns), strict=True):
+            lines.append(_row("│", widths, [self._cell(*cell) for cell in zip(self.columns, row, strict=True)]))
+        return "\n".join([*lines, _rule("└─┴┘", widths), self.counts, ""])
+
+    def _widths(self) -> list[int]:
+        return [each.width if each.is_number else min(each.width, self._longest(each)) for each in self.columns]
+
+    def _longest(self, column: Column) -> int:
+        return max(self.limit, len(column.name))
+
+    def _cell(self, column: Column, text: str) -> str:
+        if column.is_number:
+            return text.rjust(column.width)
+        longest = self._longest(column)
+        return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _rule(parts: str, widths: Sequence[int]) -> str:
+    left, line, middle, right = parts
+    return left + middle.join(line * (each + 2) for each in widths) + right
+
+
+def _row(edge: str, widths: Sequence[int], cells: Sequence[str]) -> str:
+    return edge + edge.join(f" {cell.ljust(each)} " for each, cell in zip(widths, cells, strict=True)) + edge
+
+
+def _column(name: str, head: pl.DataFrame, output: Output) -> Column:
+    texts = [printable(text) for text in output.text(head[name]).fill_null("")]
+    shown = printable(name)
+    return Column(shown, texts, head.schema[name].is_numeric(), max(map(_cells, [shown, *texts])))
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def printable(text: str) -> str:
@@ -89,21 +178,14 @@ def _counts(rows: int, hidden_rows: int, columns: int, hidden_columns: int) -> s
     return text
 
 
-def _shortest(name: str, width: int) -> int:
-    """The width that a column of texts needs at least: its name is never truncated."""
-    return min(width, max(SHORTEST_TEXT, len(name)))
-
-
-def _columns_that_fit(widths: Mapping[str, int], available: int) -> list[str]:
-    """Returns the first columns that fit beside each other, but at least one."""
-    shown: list[str] = []
+def _count_that_fits(widths: Sequence[int], available: int) -> int:
+    """Returns how many of the first columns fit beside each other, but at least one."""
     used = 1
-    for name, width in widths.items():
-        used += width + 3
-        if shown and used > available:
-            break
-        shown.append(name)
-    return shown
+    for number, each in enumerate(widths):
+        used += each + 3
+        if number and used > available:
+            return number
+    return len(widths)
 
 
 def _fitting(widths: list[int], available: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+OTHER_WIDTH = 80
+"""Where there is no terminal."""
+
+
 @cache
 def console() -> Console:
     """Standard output. Created on first use, so that Rich is loaded only when there is something to print."""
@@ -33,6 +39,28 @@ def error_console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def is_styled() -> bool:
+    """Whether Rich must format the standard output, as on a terminal: with colours, or without lines of Unicode."""
+    is_forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE") == "1"
+    return bool(is_forced) or sys.stdout.isatty() or not (sys.stdout.encoding or "").lower().startswith("utf")
+
+
+def width() -> int:
+    """The width of the terminal, which is also that of an output elsewhere. As Rich determines it, and without loading
+    it if there is nothing to style."""
+    if is_styled():
+        return console().width
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) else _terminal_width() or OTHER_WIDTH
+
+
+def _terminal_width() -> int:
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
+        with suppress(AttributeError, ValueError, OSError):
+            return os.get_terminal_size(stream.fileno()).columns  # type: ignore[union-attr]
+    return 0
 
 
 def print_line(line: str) -> None:

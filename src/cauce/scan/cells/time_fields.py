@@ -13,10 +13,8 @@ _MONTH_DAYS = np.array([[0, 31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 3
 _DAYS_BEFORE = (np.cumsum(_MONTH_DAYS, axis=1) - _MONTH_DAYS).ravel()
 _MONTH_DAYS = _MONTH_DAYS.ravel()
 # First day of each year since the epoch: a lookup saves several divisions.
-_YEAR_DAYS = np.array(
-    [year * 365 + year // 4 - year // 100 + year // 400 - 719_162 for year in range(-1, 10_000)],
-    dtype=np.int32,
-)
+_YEARS = np.arange(-1, 10_000)
+_YEAR_DAYS = (_YEARS * 365 + _YEARS // 4 - _YEARS // 100 + _YEARS // 400 - 719_162).astype(np.int32)
 DAY_S, HOUR_S, MINUTE_S, SECOND_US = 86_400, 3_600, 60, 1_000_000
 FIRST_US, LAST_US = -719_162 * 86_400_000_000, 2_932_897 * 86_400_000_000 - 1  # years 0001 to 9999
 NO_DAY = -(2**31)

@@ -24,8 +24,18 @@ _compiled: dict[Callable[..., Any], Any] = {}
 
 def compile_kernel(kernel: Kernel, machine: Any) -> tuple[str, bytes]:
     """The name of the compiled function, and the object file with it and all its callees."""
-    name, module = compile_module(kernel)
-    return name, machine.emit_object(module)
+    symbol, module = compile_module(kernel)
+    export_only(module, symbol, kernel.name)
+    return kernel.name, machine.emit_object(module)
+
+
+def export_only(module: Any, symbol: str, name: str) -> None:
+    """Renames the function, and hides everything else: several kernels contain the same callees."""
+    for value in [*module.functions, *module.global_variables]:
+        if value.name == symbol:
+            value.name = name
+        elif not value.is_declaration:
+            value.linkage = "internal"
 
 
 def compile_module(kernel: Kernel) -> tuple[str, Any]:

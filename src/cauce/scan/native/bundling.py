@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -81,7 +80,7 @@ def compile_objects(kernels: Sequence[Kernel], level: str, folder: Path) -> None
     """Writes one object file for each kernel. numba must have been told the level already."""
     import llvmlite.binding as llvm
 
-    from cauce.scan.native.build import compile_module
+    from cauce.scan.native.build import compile_module, export_only
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -90,17 +89,8 @@ def compile_objects(kernels: Sequence[Kernel], level: str, folder: Path) -> None
     )
     for each in kernels:
         symbol, module = compile_module(each)
-        _export_only(module, symbol, each.name)
+        export_only(module, symbol, each.name)
         (folder / f"{each.name}.o").write_bytes(machine.emit_object(module))
-
-
-def _export_only(module: Any, symbol: str, name: str) -> None:
-    """Renames the function, and hides everything else: several kernels contain the same callees."""
-    for value in [*module.functions, *module.global_variables]:
-        if value.name == symbol:
-            value.name = name
-        elif not value.is_declaration:
-            value.linkage = "internal"
 
 
 def _kernels() -> list[Kernel]:

@@ -42,7 +42,7 @@ def levels(machine: str | None = None) -> tuple[Level, ...]:
 
 def supported_levels(flags: Collection[str] | None = None) -> list[str]:
     """The levels that this processor, or one with these features, supports, from the highest to the lowest."""
-    present = _flags() if flags is None else flags
+    present = processor_flags() if flags is None else flags
     found: list[str] = []
     for level in levels():
         if not level.flags.issubset(present):
@@ -62,7 +62,7 @@ def wanted_levels() -> list[str]:
     return [wanted]
 
 
-def _flags() -> frozenset[str]:
+def processor_flags() -> frozenset[str]:
     """The features of the first processor that both it and the operating system support."""
     try:
         with open("/proc/cpuinfo", "rb") as file:

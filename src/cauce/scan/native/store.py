@@ -12,15 +12,12 @@ import importlib.util
 import os
 import stat
 import sys
-import tempfile
 import threading
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 
 from cauce.scan.native.kernel import Kernel, Piece
@@ -30,7 +27,6 @@ _MAGIC = b"cauce kernel 1\n"
 _DIGEST_BYTES = 32
 _SEPARATOR = b"\n"
 """Separates the name of the function from the machine code."""
-_llvm: Any = llvm
 _engines: list[Any] = []
 """Loaded code stays in memory until the process exits, as do the addresses in it."""
 _one_thread = threading.Lock()
@@ -38,15 +34,26 @@ _one_thread = threading.Lock()
 
 
 def address_of(kernel: Kernel) -> int:
-    name = f"{kernel.name}-{_digest(kernel)}.o"
     with _one_thread:
-        body = _cached(name) or _compiled(kernel, name)
-        symbol, machine_code = body.split(_SEPARATOR, 1)
-        return _loaded(symbol.decode(), machine_code)
+        return _loaded(*_body(kernel))
+
+
+def object_file(kernel: Kernel) -> bytes:
+    """From the cache, else compiled. It defines one symbol: the name of the kernel."""
+    with _one_thread:
+        return _body(kernel)[1]
+
+
+def _body(kernel: Kernel) -> tuple[str, bytes]:
+    """The name of the compiled function, and its machine code."""
+    name = f"{kernel.name}-{_digest(kernel)}.o"
+    body = _cached(name) or _compiled(kernel, name)
+    symbol, machine_code = body.split(_SEPARATOR, 1)
+    return symbol.decode(), machine_code
 
 
 def _cached(name: str) -> bytes | None:
-    found = (_read(folder / name) for folder in _folders() if _is_ours(folder))
+    found = (_read(folder / name) for folder in trusted_folders())
     return next((body for body in found if body is not None), None)
 
 
@@ -65,6 +72,11 @@ def _folders() -> list[Path]:
     return [Path(__file__).parent / "__pycache__", Path(home, "cauce")]
 
 
+def trusted_folders() -> list[Path]:
+    """The cache folders that exist and that no other user can write."""
+    return [folder for folder in _folders() if _is_ours(folder)]
+
+
 def _is_ours(folder: Path) -> bool:
     try:
         return _only_owner_writes(folder.stat())
@@ -80,16 +92,23 @@ def _only_owner_writes(found: os.stat_result) -> bool:
 
 def _read(path: Path) -> bytes | None:
     """The body of a file; None if it is missing, corrupt or not trusted."""
+    data = read_trusted(path)
+    if data is None:
+        return None
+    body = data[len(_MAGIC) + _DIGEST_BYTES :]
+    return body if data[: -len(body) or None] == _header(body) else None
+
+
+def read_trusted(path: Path) -> bytes | None:
+    """The content of a file; None if it is missing, or others could have written it."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode) or not _only_owner_writes(found):
                 return None
-            data = file.read()
+            return file.read()
     except OSError:
         return None
-    body = data[len(_MAGIC) + _DIGEST_BYTES :]
-    return body if data[: -len(body) or None] == _header(body) else None
 
 
 def _header(body: bytes) -> bytes:
@@ -97,12 +116,16 @@ def _header(body: bytes) -> bytes:
 
 
 def _keep(name: str, body: bytes) -> None:
+    keep_file(name, _header(body) + body)
+
+
+def keep_file(name: str, data: bytes) -> None:
     """Writes to the first writable cache folder. Best effort: a failure only costs time later."""
     for folder in _folders():
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_ours(folder):
-                _write(folder / name, _header(body) + body)
+                _write(folder / name, data)
                 return
         except OSError:
             continue
@@ -110,6 +133,8 @@ def _keep(name: str, body: bytes) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     """Writes the file atomically, even if the machine crashes."""
+    import tempfile
+
     handle, made = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -127,9 +152,17 @@ def _write(path: Path, data: bytes) -> None:
         os.close(folder)
 
 
+def _llvm() -> Any:
+    """Imported here: it takes longer to load than all kernels from a library."""
+    import llvmlite.binding as llvm
+
+    return llvm
+
+
 def _loaded(symbol: str, machine_code: bytes) -> int:
-    engine = _llvm.create_mcjit_compiler(_llvm.parse_assembly(""), target_machine())
-    engine.add_object_file(_llvm.ObjectFileRef.from_data(machine_code))
+    llvm = _llvm()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
     engine.finalize_object()
     address: int = engine.get_function_address(symbol)
     if not address:
@@ -140,10 +173,11 @@ def _loaded(symbol: str, machine_code: bytes) -> int:
 
 @lru_cache(maxsize=1)
 def target_machine() -> Any:
-    _llvm.initialize_native_target()
-    _llvm.initialize_native_asmprinter()
-    return _llvm.Target.from_default_triple().create_target_machine(
-        cpu=_llvm.get_host_cpu_name(),
+    llvm = _llvm()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
         features=_processor(),
         opt=3,
         reloc="pic",
@@ -152,18 +186,20 @@ def target_machine() -> Any:
 
 
 def _processor() -> str:
-    features: str = _llvm.get_host_cpu_features().flatten()
+    features: str = _llvm().get_host_cpu_features().flatten()
     return features
 
 
 @lru_cache(maxsize=1)
 def surroundings() -> bytes:
     """The common dependencies of all kernels besides their own source."""
+    import llvmlite
+
     parts = [
         sys.version.encode(),
         _compiler_version(),
         llvmlite.__version__.encode(),
-        _llvm.get_host_cpu_name().encode(),
+        _llvm().get_host_cpu_name().encode(),
         _processor().encode(),
     ]
     parts += [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]

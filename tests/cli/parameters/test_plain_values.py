@@ -81,7 +81,7 @@ def test_a_command_is_a_command_of_the_command_line() -> None:
 def test_plain_values_do_not_load_pydantic() -> None:
     code = (
         "import sys; sys.argv = ['cauce', 'explain', 'books', '--partitions', '2']\n"
-        "from cauce.cli.main import entry\n"
+        "from cauce.cli.entry import entry\n"
         "try: entry()\n"
         "except SystemExit: pass\n"
         "assert 'pydantic' not in sys.modules, 'pydantic'"

@@ -9,6 +9,8 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
 
+from cauce.cli.parameters.declared import for_typer
+
 
 def with_fields(
     function: Callable[..., None], more: Mapping[str, inspect.Parameter] | None = None
@@ -22,7 +24,8 @@ def with_fields(
             structs[name] = parameter.annotation
             options |= _options(parameter.annotation)
         else:
-            options[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            annotation = for_typer(parameter.annotation)
+            options[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
     if not structs and not more:
         return function
     options |= more or {}
@@ -46,7 +49,7 @@ def _options(struct: type[Any]) -> dict[str, inspect.Parameter]:
     hints = get_type_hints(struct, include_extras=True)
     return {
         field.name: inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=for_typer(hints[field.name])
         )
         for field in fields(struct)
     }

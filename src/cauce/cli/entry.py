@@ -1,0 +1,124 @@
+"""Runs the command line of this process and maps its outcome to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from cauce.cli.configuration import PREFIX, find
+from cauce.errors import CauceError, JobFailed, UsageError
+from cauce.terminal.invocation import PROGRAM, hide_secrets
+
+if TYPE_CHECKING:
+    from cauce.cli.parameters.direct import Parsed
+
+
+def entry() -> None:
+    """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
+    try:
+        hide_secrets()
+        if not _run_directly(sys.argv[1:]):
+            from cauce.cli.main import run_command_line
+
+            run_command_line(sys.argv[1:])
+    except SystemExit as ended:
+        code = _code_of(ended)
+    except UsageError as problem:
+        _fail(problem)
+        code = 2
+    except CauceError as problem:
+        _fail(problem)
+        code = 1
+    except KeyboardInterrupt:
+        code = _interrupted()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as problem:
+        # A full disk, a directory without write permission, a file that was removed: not a bug in Cauce.
+        _fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
+        code = 1
+    except Exception as problem:  # noqa: BLE001
+        from cauce.cli.crash import crashed
+
+        crashed(problem)
+        code = 1
+    else:
+        code = 0
+    sys.exit(code)
+
+
+def _run_directly(words: list[str]) -> bool:
+    """Runs `cauce run` or `cauce sql` if its arguments are plain. False if Typer must parse them."""
+    if words[:1] not in (["run"], ["sql"]) or _is_configured():
+        return False
+    from cauce.cli.parameters.direct import NotPlain
+
+    try:
+        if words[0] == "run":
+            _run(words[1:])
+        else:
+            _sql(words[1:])
+    except NotPlain:
+        return False
+    return True
+
+
+def _run(words: list[str]) -> None:
+    from cauce.cli.options import FileOptions, QueryOptions, RunOptions
+    from cauce.cli.parameters.direct import parse
+
+    made = parse(words, (FileOptions, QueryOptions, RunOptions)).structs
+    from cauce.cli.run import run_command
+
+    run_command(made[FileOptions], made[QueryOptions], made[RunOptions])
+
+
+def _sql(words: list[str]) -> None:
+    from cauce.cli.options import ConnectionOptions, RunOptions
+    from cauce.cli.parameters.direct import parse
+    from cauce.cli.sql import SqlOptions, sql_command
+
+    parsed: Parsed = parse(words, (SqlOptions, RunOptions, ConnectionOptions))
+    made = parsed.structs
+    sql_command(made[SqlOptions], made[RunOptions], made[ConnectionOptions], parsed.given.__contains__)
+
+
+def _is_configured() -> bool:
+    """Whether variables or a configuration file may set options, or a shell asks for completions."""
+    prefixes = (f"{PREFIX}_", f"_{PREFIX}_")
+    return any(name.startswith(prefixes) and name != PROGRAM for name in os.environ) or find(None) is not None
+
+
+def _fail(problem: CauceError) -> None:
+    from cauce.terminal.console import fail
+
+    fail(problem)
+
+
+def _code_of(ended: SystemExit) -> int:
+    """Returns the exit code of a command, or the one for an exception that Typer turned into an exit."""
+    if isinstance(ended.__context__, BrokenPipeError):
+        # The reader of the output closed the pipe, as `head` does. Typer reports a failure, but nothing failed.
+        return 0
+    if "typer" in sys.modules:
+        import typer
+
+        if isinstance(ended.__context__, typer.Exit) and isinstance(ended.__context__.__cause__, KeyboardInterrupt):
+            return _interrupted()
+    return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+
+
+def _interrupted() -> int:
+    """Reports Ctrl-C for a command that does not report it itself."""
+    from cauce.cli.crash import restore_terminal
+    from cauce.terminal.console import warn
+
+    restore_terminal()
+    warn("interrupted")
+    return 130
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,1 @@
+"""Options and arguments of commands: how they are declared, parsed and converted."""
