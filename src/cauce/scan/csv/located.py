@@ -49,6 +49,12 @@ class Located:
     """The number of cells that a rejected record has, or ``BROKEN`` for one faulty line."""
     whole: bool = True
 
+    def only(self, rows: Ints) -> Located:
+        """The cells of these records, without faults."""
+        none = np.empty(0, np.int64)
+        cells = (self.start.take(rows, axis=1), self.length.take(rows, axis=1), self.escaped.take(rows, axis=1))
+        return Located(len(rows), self.record_start[rows], *cells, none, none, self.whole)
+
 
 def padded(data: bytes | bytearray | memoryview) -> Bytes:
     """A copy of ``data`` with the spare bytes that the kernels need after it."""
