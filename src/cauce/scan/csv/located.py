@@ -52,8 +52,12 @@ class Located:
     def only(self, rows: Ints) -> Located:
         """The cells of these records, without faults."""
         none = np.empty(0, np.int64)
-        cells = (self.start.take(rows, axis=1), self.length.take(rows, axis=1), self.escaped.take(rows, axis=1))
-        return Located(len(rows), self.record_start[rows], *cells, none, none, self.whole)
+        # Column by column: each is contiguous, all together are not.
+        start, length, escaped = (
+            np.stack([column[rows] for column in found]) if len(found) else found[:, :0]
+            for found in (self.start, self.length, self.escaped)
+        )
+        return Located(len(rows), self.record_start[rows], start, length, escaped, none, none, self.whole)
 
 
 def padded(data: bytes | bytearray | memoryview) -> Bytes:
