@@ -1,4 +1,4 @@
-"""A later pass over a table decodes its columns only for the rows that a filter keeps, with the same rows as a pass that
+"""A later pass over a table decodes columns only for the rows that a filter keeps: with the same rows as a pass that
 decodes all of them first."""
 
 from __future__ import annotations
