@@ -12,6 +12,7 @@ import polars as pl
 
 from cauce.operators.late import Rows
 from cauce.scan.arrow import index_series
+from cauce.scan.integers.groups import grouped_rows
 from cauce.scan.integers.key_bits import FEW_BITS, KeyBits
 from cauce.scan.integers.key_table import KeyTable
 
@@ -72,7 +73,7 @@ class IntegerKeys:
     @cached_property
     def order(self) -> Rows:
         """Row numbers grouped by slot, ascending in each."""
-        return np.argsort(self._own, kind="stable").astype(np.int64)
+        return grouped_rows(np.ascontiguousarray(self._own), self.firsts)
 
     @cached_property
     def firsts(self) -> Counts:

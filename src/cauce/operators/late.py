@@ -65,7 +65,9 @@ def pick(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def without(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """The other columns of a frame: as ``drop``, without the overhead of a Polars query."""
-    return pick(frame, [name for name in frame.columns if name not in names])
+    kept = [name for name in frame.columns if name not in names]
+    # A frame without columns keeps its height.
+    return pick(frame, kept) if kept else frame.drop(frame.columns)
 
 
 def _wanted_filled(predicate: pl.Expr) -> str | None:

@@ -31,6 +31,9 @@ class Block(Source, Protocol):
     @property
     def height(self) -> int: ...
 
+    def subset(self, rows: Rows) -> Block | None:
+        """A block of only these rows, if decoding fewer rows takes less time."""
+
 
 Stream = Callable[[], Iterator[pl.DataFrame]]
 """The rows of an edge in pieces, from the first one at each call."""
@@ -64,6 +67,10 @@ _WAITING_ROWS = 200_000
 """Rows of slices to buffer before a merge; at least as many as the merged result has."""
 
 
+_MOST_CHOSEN = 0.5
+"""The largest share of the rows of a part whose columns are decoded alone."""
+
+
 class Evaluator:
     """Evaluates the nodes of one stage for one part or partition; equal nodes are computed once.
 
@@ -77,9 +84,16 @@ class Evaluator:
     slice_cells = SLICE_CELLS
 
     def __init__(
-        self, received: Received, block: Block | None = None, first_position: int = 0, *, in_order: bool = False
+        self,
+        received: Received,
+        block: Block | None = None,
+        first_position: int = 0,
+        *,
+        in_order: bool = False,
+        reports_rejects: bool = True,
     ) -> None:
         self.in_order = in_order
+        self.may_choose_rows = block is not None and not reports_rejects
         self.slice_cells = min(self.slice_cells, received.slice_cells)
         self._received = received
         self._block = block
@@ -151,6 +165,19 @@ class Evaluator:
         assert self._block is not None
         return tuple(sorted(self._block.unreadable(used)))
 
+    def scan_chosen(self, used: frozenset[str], keys: frozenset[str], choose: Callable[[Late], Rows]) -> Late | None:
+        assert self._block is not None
+        first = self._block.usable(keys)
+        keyed = Late.of_source(self._block, first, self._block.height if first is None else len(first), 0)
+        chosen = choose(keyed)
+        if len(chosen) > keyed.height * _MOST_CHOSEN:
+            return None
+        part = self._block.subset(chosen if first is None else first[chosen])
+        if part is None:
+            return None
+        rows = part.usable(used)
+        return Late.of_source(part, rows, part.height if rows is None else len(rows), 0)
+
     def received(self, edge: int) -> pl.DataFrame:
         return self._received.frames[edge]
 
@@ -180,7 +207,8 @@ def run_part(
 ) -> dict[int, list[pl.DataFrame]]:
     """Runs a source stage on one part. Returns, for each edge, its frames by partition."""
     in_order = any(edge.spread == "ordered" for edge in stage.sends)
-    evaluator = Evaluator(received, block, first_position, in_order=in_order)
+    reports = stage.report_rejects is not None
+    evaluator = Evaluator(received, block, first_position, in_order=in_order, reports_rejects=reports)
     return {edge.number: outgoing(edge, evaluator.frame(edge.node), partitions) for edge in stage.sends}
 
 

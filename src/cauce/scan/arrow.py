@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 _INDEX = np.uint32 if pl.get_index_type() == pl.UInt32 else np.uint64
+_ARROW_INDEX = pa.uint32() if pl.get_index_type() == pl.UInt32 else pa.uint64()
 
 
 class _Exported:
@@ -32,4 +33,6 @@ def arrow_series(array: pa.Array) -> pl.Series:
 def index_series(rows: npt.NDArray[np.int64]) -> pl.Series:
     """Row numbers, none of them negative, of the type that Polars gathers by. It converts others at every call, in
     several passes."""
-    return pl.Series(rows.astype(_INDEX))
+    values = rows.astype(_INDEX)
+    # Not `pl.Series(values)`, which takes twice as long.
+    return arrow_series(pa.Array.from_buffers(_ARROW_INDEX, len(values), [None, pa.py_buffer(values)]))

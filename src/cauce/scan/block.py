@@ -49,6 +49,11 @@ class Block:
         """Whether the block ends at a record boundary of its file."""
         return True
 
+    def subset(self, rows: Rows) -> Block | None:
+        """A block of only these rows: its typed columns are decoded for them alone. It reports no rejects. None if
+        decoding fewer rows would not take less time."""
+        return None
+
     def column(self, name: str, rows: Rows | None) -> pl.Series:
         """A column for these rows (None: all). Text is built here, for these rows only."""
         if not isinstance(self.spec.columns[name].kind, Text):

@@ -11,6 +11,8 @@ import polars as pl
 
 from cauce.errors import JobFailed
 from cauce.sql_frontend.casts import translate_cast
+from cauce.sql_frontend.functions.arithmetic import NARROW, Checked
+from cauce.sql_frontend.functions.formula import ConstantTerm, Formula, Terms
 from cauce.sql_frontend.functions.kernel import Kernel, run
 from cauce.sql_frontend.functions.table import Arguments
 from cauce.sql_frontend.functions.time_kernels import FIELDS
@@ -47,6 +49,8 @@ class Translator:
         raise StatementError(f"{type(expr).__name__} is not allowed here", expr.at)
 
     def _call(self, call: Call, guard: pl.Expr) -> pl.Expr:
+        if _is_decimal_arithmetic(call):
+            return self._formula(call, guard)
         arguments = Arguments(
             tuple(self(each, guard) for each in call.arguments),
             tuple(each.type for each in call.arguments),
@@ -58,6 +62,29 @@ class Translator:
             call.at,
         )
         return call.function.build(arguments)
+
+    def _formula(self, call: Call, guard: pl.Expr) -> pl.Expr:
+        """Arithmetic of decimals, with calls that are arguments of one another as one kernel."""
+        leaves: list[Expr] = []
+        terms = self._terms(call, leaves)
+        made = [self(each, guard) for each in leaves]
+        if not made:
+            # A kernel over constants alone would be called with one row.
+            made, terms = [self(each, guard) for each in call.arguments], replace(terms, left=0, right=1)
+        return run(Formula(self._where(call.at), terms), call.type.dtype, *made, guard)
+
+    def _terms(self, call: Call, leaves: list[Expr]) -> Terms:
+        left, right = (self._term(each, leaves) for each in call.arguments)
+        return Terms(Checked(self._where(call.at), call.function.operation, call.type), left, right)
+
+    def _term(self, expr: Expr, leaves: list[Expr]) -> Terms | ConstantTerm | int:
+        if isinstance(expr, Call) and _is_decimal_arithmetic(expr):
+            return self._terms(expr, leaves)
+        if isinstance(expr, Constant) and expr.value is not None and expr.type.name == "DECIMAL":
+            return ConstantTerm(expr.value, expr.type)
+        if expr not in leaves:
+            leaves.append(expr)
+        return leaves.index(expr)
 
     def _case(self, case: Case, guard: pl.Expr) -> pl.Expr:
         values = [*(value for _, value in case.branches), case.default]
@@ -103,6 +130,10 @@ class Choose(Kernel):
             for each in self.values
         ]
         return pl.Series(given, dtype=self.kind.dtype)[chosen]
+
+
+def _is_decimal_arithmetic(call: Call) -> bool:
+    return call.function.operation in NARROW and call.type.name == "DECIMAL"
 
 
 def may_fail(expr: Expr) -> bool:

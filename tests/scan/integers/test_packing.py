@@ -99,6 +99,8 @@ def test_close_numbers_take_one_byte() -> None:
 
 def test_texts_under_a_null_are_not_packed() -> None:
     texts = pl.Series("a", ["one", "two", "three"])
-    packed = [pack(each.to_frame()) for each in (texts.set(texts == "two", None), pl.Series("a", ["one", None, "three"]))]
+    packed = [
+        pack(each.to_frame()) for each in (texts.set(texts == "two", None), pl.Series("a", ["one", None, "three"]))
+    ]
     assert packed[0] is not None
     assert packed[0] == packed[1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import polars as pl
 
 from cauce.operators.join import Build
-from cauce.operators.late import Late
+from cauce.operators.late import Late, Rows
 from cauce.scan.tables import TableSpec
 
 if TYPE_CHECKING:
@@ -107,6 +107,15 @@ class Evaluation(Protocol):
 
     def scan(self, used: frozenset[str]) -> Late:
         """The rows of the part without unreadable cells in these columns."""
+
+    @property
+    def may_choose_rows(self) -> bool:
+        """Whether rows of the part may be chosen before all their columns are decoded: another pass over the table
+        reports unreadable cells."""
+
+    def scan_chosen(self, used: frozenset[str], keys: frozenset[str], choose: Callable[[Late], Rows]) -> Late | None:
+        """As `scan`, of the rows that `choose` returns the indexes of, given rows of which it may only read the `keys`.
+        They have no position. None if these are too many, or decoding fewer rows would not take less time."""
 
     def scan_identity(self, used: frozenset[str]) -> tuple[str | int, ...]:
         """The columns of these that have unreadable cells in the part: equal ones imply equal rows."""

@@ -19,7 +19,7 @@ from cauce.plan.checks.keys import check_conditions, check_keys
 from cauce.plan.nodes.base import Beside, Expanding, Exprs, Node, Wanted, columns_of
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
 from cauce.plan.nodes.distinct import Distinct
-from cauce.plan.nodes.inputs import Receive, received_by
+from cauce.plan.nodes.inputs import Receive, Scan, received_by
 from cauce.plan.nodes.project import Select
 from cauce.plan.schema import Schema, in_short, roots, type_name
 
@@ -157,6 +157,32 @@ class KeyFilter(Join):
 
     def apply(self, evaluation: Evaluation, rows: Late) -> Late:
         return rows if self._is_skipped(evaluation) else super().apply(evaluation, rows)
+
+    def rows(self, evaluation: Evaluation) -> Late:
+        scan = self._first_filter_of(evaluation)
+        if scan is not None:
+            matching = self.build(evaluation).matching
+            chosen = evaluation.scan_chosen(scan.used or frozenset(), frozenset(self.on), matching)
+            if chosen is not None:
+                return chosen
+        return super().rows(evaluation)
+
+    def identity(self, evaluation: Evaluation) -> tuple[str | int, ...]:
+        scan = self._first_filter_of(evaluation)
+        if scan is None:
+            return super().identity(evaluation)
+        # That of the scan would decode all columns.
+        return (self.own, *sorted(scan.used or ()), evaluation.identity(self.right))
+
+    def expands(self, evaluation: Evaluation) -> bool:
+        return self.in_blocks(evaluation) or evaluation.expands(self.left)
+
+    def _first_filter_of(self, evaluation: Evaluation) -> Scan | None:
+        """The scan whose columns are decoded only for the rows that match."""
+        scan = self.left
+        if not evaluation.may_choose_rows or not isinstance(scan, Scan) or scan.position:
+            return None
+        return None if self._is_skipped(evaluation) or self.in_blocks(evaluation) else scan
 
     def expansion(self, evaluation: Evaluation, rows: Late) -> Expansion | None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,12 @@ class CsvBlock(Block):
     @property
     def whole(self) -> bool:
         return self._located.whole
+
+    def subset(self, rows: Rows) -> CsvBlock:
+        part = copy(self)
+        part._located = self._located.only(rows)
+        Block.__init__(part, self.spec, self.file, len(rows))
+        return part
 
     def _parse(self, name: str) -> Parsed:
         kind: Kind = self.spec.columns[name].kind

@@ -49,6 +49,16 @@ class Located:
     """The number of cells that a rejected record has, or ``BROKEN`` for one faulty line."""
     whole: bool = True
 
+    def only(self, rows: Ints) -> Located:
+        """The cells of these records, without faults."""
+        none = np.empty(0, np.int64)
+        # Column by column: each is contiguous, all together are not.
+        start, length, escaped = (
+            np.stack([column[rows] for column in found]) if len(found) else found[:, :0]
+            for found in (self.start, self.length, self.escaped)
+        )
+        return Located(len(rows), self.record_start[rows], start, length, escaped, none, none, self.whole)
+
 
 def padded(data: bytes | bytearray | memoryview) -> Bytes:
     """A copy of ``data`` with the spare bytes that the kernels need after it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,8 @@ class Groups:
 
     numbers: Numbers
     firsts: Values
+    _sums: dict[int, tuple[Values, Values]] = field(default_factory=dict)
+    """By the id of the values, which are kept so that it stays theirs."""
 
     @cached_property
     def sizes(self) -> Values:
@@ -58,6 +60,11 @@ class Groups:
 
     def sums(self, values: Values) -> Values:
         """The sum of the values of each group. The caller knows that none overflows."""
+        if id(values) not in self._sums:
+            self._sums[id(values)] = values, self._added(values)
+        return self._sums[id(values)][1]
+
+    def _added(self, values: Values) -> Values:
         if len(self.firsts) == 1:
             return values.sum(keepdims=True)
         sums = np.zeros(len(self.firsts), np.int64)

@@ -83,6 +83,21 @@ def _sum_runs(values: Values, order: Order, starts: Order, sums: Values) -> None
         sums[group] = total
 
 
+@kernel(VOID, Array("int64", read=True), Array("int32"), Array("int64"))
+def _place_rows(slots: Values, ends: Order, rows: Values) -> None:
+    for i in range(slots.size):
+        at = ends[slots[i]]
+        ends[slots[i]] = at + 1
+        rows[at] = i
+
+
+def grouped_rows(slots: Values, firsts: Order) -> Values:
+    """The numbers of the rows, those of the first slot first, ascending in each. `firsts` is where each slot starts."""
+    rows = np.empty(len(slots), np.int64)
+    _place_rows(slots, firsts.copy(), rows)
+    return rows
+
+
 def sorted_order(keys: Keys, bits: int) -> tuple[Keys, Order]:
     """The sorted keys and the numbers of their rows; equal keys in the order of their rows. No key has more bits."""
     keys = keys.copy()

@@ -13,9 +13,10 @@ from cauce.sql_frontend.functions.kernel import GuardedKernel, Kernel
 from cauce.sql_frontend.types import SqlType
 
 _WIDE_LIMIT = 2**127
-_NARROW_LIMIT = 2**63
-_NARROW = {"add": ADD, "subtract": SUBTRACT, "multiply": MULTIPLY}
-_MANY = 1_000
+NARROW_LIMIT = 2**63
+NARROW = {"add": ADD, "subtract": SUBTRACT, "multiply": MULTIPLY}
+"""Operations that are computed in 64 bits where all values fit."""
+MANY = 1_000
 """Fewer rows are not worth a kernel, least of all the constants of a statement."""
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
 _SIGN = {"add": "+", "subtract": "-", "multiply": "*", "divide": "//", "modulo": "%"}
@@ -73,7 +74,7 @@ class Checked(GuardedKernel):
     def compute(self, *columns: pl.Series) -> pl.Series:
         left, right, guard = columns
         narrow = self._of_integers(left, right)
-        if narrow is None and len(left) >= _MANY:
+        if narrow is None and len(left) >= MANY:
             narrow = self._narrow(left, right)
         if narrow is not None:
             return narrow
@@ -85,7 +86,7 @@ class Checked(GuardedKernel):
             b = None if b is None else b.set((b == whole(0)).fill_null(False), None)
         if a is not None and b is not None and self._fits(a, b, _WIDE_LIMIT - 1):
             return self._finish(_OPERATIONS[self.operation](a, b), guard)
-        return self._row_by_row(units(left), units(right), guard, self._scale(left), self._scale(right))
+        return self._row_by_row(units(left), units(right), guard, self.scale_of(left), self.scale_of(right))
 
     def _of_integers(self, left: pl.Series, right: pl.Series) -> pl.Series | None:
         """The result for integers, by 64-bit arithmetic; None if some value might exceed its range, or if a divisor is
@@ -103,32 +104,32 @@ class Checked(GuardedKernel):
 
     def _narrow(self, left: pl.Series, right: pl.Series) -> pl.Series | None:
         """The result, by 64-bit arithmetic; None if some value might exceed its range, or is null."""
-        dtype, operation = self.kind.dtype, _NARROW.get(self.operation)
+        dtype, operation = self.kind.dtype, NARROW.get(self.operation)
         if operation is None or not isinstance(dtype, pl.Decimal):
             return None
         a, b = Narrow.of(left), Narrow.of(right)
         if a is None or b is None:
             return None
-        places = [0 if operation == MULTIPLY else self.kind.scale - self._scale(each) for each in (left, right)]
+        places = [0 if operation == MULTIPLY else self.kind.scale - self.scale_of(each) for each in (left, right)]
         scales = [10 ** max(each, 0) for each in places]
         inputs = [a.scaled_ends(scales[0]), b.scaled_ends(scales[1])]
-        outputs = _results(self.operation, *inputs)
+        outputs = bounds(self.operation, *inputs)
         low, high = limits(self.kind)
-        fit = all(abs(end) < _NARROW_LIMIT for end in (*inputs[0], *inputs[1], *outputs, *scales))
+        fit = all(abs(end) < NARROW_LIMIT for end in (*inputs[0], *inputs[1], *outputs, *scales))
         if not fit or min(outputs) < low or max(outputs) > high:
             return None
         return decimals(a, scales[0], b, scales[1], operation, dtype)
 
-    def _scale(self, values: pl.Series) -> int:
+    def scale_of(self, values: pl.Series) -> int:
         return values.dtype.scale if isinstance(values.dtype, pl.Decimal) else 0
 
     def _aligned(self, values: pl.Series) -> pl.Series | None:
         if self.operation == "multiply":
             return units(values)
-        return scale_up(units(values), self.kind.scale - self._scale(values))
+        return scale_up(units(values), self.kind.scale - self.scale_of(values))
 
     def _fits(self, a: pl.Series, b: pl.Series, limit: int) -> bool:
-        found = _results(self.operation, ends(a), ends(b))
+        found = bounds(self.operation, ends(a), ends(b))
         return all(-limit <= each <= limit for each in found)
 
     def _finish(self, values: pl.Series, guard: pl.Series) -> pl.Series:
@@ -158,7 +159,7 @@ class Checked(GuardedKernel):
         return from_units(pl.Series(made, dtype=pl.Int128), self.kind)
 
 
-def _results(operation: str, a: tuple[int, int], b: tuple[int, int]) -> list[int]:
+def bounds(operation: str, a: tuple[int, int], b: tuple[int, int]) -> list[int]:
     """Bounds of the results of an operation on values within these bounds."""
     match operation:
         case "add":

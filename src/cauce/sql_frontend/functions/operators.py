@@ -196,7 +196,7 @@ def _checked(operation: str) -> Function:
     def build(args: Arguments) -> pl.Expr:
         return args.run(Checked(args.where, operation, args.type), args[0], args[1], args.guard)
 
-    return _function(operation, build, checks=True)
+    return Function(operation, ("ANY", "ANY"), NULL, build, checks=True, operation=operation)
 
 
 _CHECKED = {name: _checked(name) for name in ("add", "subtract", "multiply", "divide", "modulo")}

@@ -60,6 +60,8 @@ class Function:
     variadic: bool = False
     checks: bool = False
     aliases: tuple[str, ...] = ()
+    operation: str = ""
+    """Of checked arithmetic: calls that are arguments of one another are computed together."""
     refine: Callable[[SqlType, Sequence[Any]], SqlType] | None = None
     """Adapts the result type to the values of constant arguments."""
 
