@@ -46,6 +46,10 @@ SELECT coalesce(o.item, i.item) AS item, o.id, i.price * o.qty AS value
 FROM orders o FULL JOIN items i ON o.item = i.item
 WHERE o.id IS NULL OR i.price IS NULL OR o.qty = 3 ORDER BY item, id, value;
 
+-- name: pairs
+SELECT a.item, count(*) AS pairs, sum(b.qty) AS qty
+FROM orders a JOIN orders b ON a.customer = b.customer GROUP BY a.item ORDER BY ALL;
+
 -- name: half_joins
 SELECT o.id, o.item FROM orders o SEMI JOIN items i ON o.item = i.item AND o.paid > i.price
 ANTI JOIN customers c ON c.customer = o.customer AND c.city = 'Lima' ORDER BY id;
@@ -94,7 +98,7 @@ SHOP = SqlSource(_TEXT, DatasetSchema.from_toml(_SCHEMA), {"orders": 90, "custom
 
 SHOP_JOBS = (
     ("left_join", "half_joins"),
-    ("full_join",),
+    ("full_join", "pairs"),
     ("running", "best"),
     ("sets", "newest"),
     ("rollup", "null_groups"),
