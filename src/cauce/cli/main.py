@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from copy import copy
@@ -252,6 +253,7 @@ def _only(command: str) -> typer.Typer:
 def entry() -> None:
     """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     try:
+        _accept_all_characters()
         hide_secrets()
         if COMPLETE in os.environ:
             from typer.completion import completion_init  # type: ignore[attr-defined]
@@ -283,6 +285,12 @@ def entry() -> None:
     else:
         code = 0
     sys.exit(code)
+
+
+def _accept_all_characters() -> None:
+    """Lets standard output show a character that its encoding lacks, in a locale that is not UTF-8, by its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _code_of(ended: SystemExit) -> int:
