@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from pathlib import Path
+from subprocess import run
 
 import duckdb
 import pytest
@@ -58,6 +60,18 @@ def test_workers_whose_answers_are_only_printed_name_no_directory(tmp_path: Path
     assert "sql: 1 query over 8 rows" in outcome.out
     assert "answers in" not in outcome.out
     assert "rejected 1 record; with --out DIR, DIR/rejects.csv lists all of them" in outcome.err
+
+
+def test_a_locale_without_the_characters_shows_their_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.csv").write_text("país\n→\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    answered = run(
+        [sys.executable, "-m", "cauce", "sql", "SELECT * FROM t"], cwd=tmp_path, capture_output=True, check=True
+    )
+    assert "| país |" in answered.stdout.decode("latin-1")
+    assert "| \\u2192 " in answered.stdout.decode("latin-1")
+    schema = run([sys.executable, "-m", "cauce", "schema", "."], cwd=tmp_path, capture_output=True, check=True)
+    assert '"país" = "text"' in schema.stdout.decode("utf-8")
 
 
 @pytest.mark.quick

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 def entry() -> None:
     """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     try:
+        _accept_all_characters()
         hide_secrets()
         if not _run_directly(sys.argv[1:]):
             from cauce.cli.main import run_command_line
@@ -47,6 +49,12 @@ def entry() -> None:
     else:
         code = 0
     sys.exit(code)
+
+
+def _accept_all_characters() -> None:
+    """Lets standard output show a character that its encoding lacks, in a locale that is not UTF-8, by its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _run_directly(words: list[str]) -> bool:

@@ -242,7 +242,9 @@ def schema_command(data: Path, types: list[str] | None) -> None:
 
     notes: list[str] = []
     try:
-        sys.stdout.write(schema_of(data, named_values("--type", types, "orders.paid=decimal"), notes.append).to_toml())
+        text = schema_of(data, named_values("--type", types, "orders.paid=decimal"), notes.append).to_toml()
+        # TOML is UTF-8 in every locale, so that the file can be read again.
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
     finally:
         # After the schema, where they are seen if it is longer than the terminal.
