@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from cauce.scan.integers.numbering import Numbered
+
 UNKNOWN = pl.Unknown()
 """The type of a column that is known only at run time."""
 
@@ -78,6 +80,11 @@ class Aggregate:
     def of_row(self, types: Types, name: str) -> list[pl.Expr] | None:
         """Expressions that compute the state of a group of one row; None if there are none. An aggregate may have them
         to save the grouping of batches whose rows have different keys."""
+        return None
+
+    def by_number(self, frame: pl.DataFrame, numbered: Numbered, name: str) -> list[pl.Series] | None:
+        """The columns of the states of numbered groups, as `partial` computes them; None if only that can. An aggregate
+        may have them for batches whose keys are integers or short texts."""
         return None
 
     def adds(self, types: Types, name: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cauce.operators.aggregates.base import Aggregate, Batch, Types
+from cauce.scan.integers.numbering import Numbered, add_values, count_rows
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Count(Aggregate):
             return [pl.lit(1, dtype=pl.Int64).alias(name)]
         return [pl.col(self.column).is_not_null().cast(pl.Int64).alias(name)]
 
+    def by_number(self, frame: pl.DataFrame, numbered: Numbered, name: str) -> list[pl.Series] | None:
+        return [counted(frame, self.column, numbered, name)]
+
     def adds(self, types: Types, name: str) -> bool:
         return True
 
@@ -47,3 +51,11 @@ class Count(Aggregate):
 
     def dtype(self, types: Types) -> pl.DataType:
         return pl.Int64()
+
+
+def counted(frame: pl.DataFrame, column: str | None, numbered: Numbered, name: str) -> pl.Series:
+    """The number of rows of each group; with a column, of its non-null values."""
+    values = None if column is None else frame.get_column(column)
+    if values is None or not values.null_count():
+        return pl.Series(name, count_rows(numbered))
+    return pl.Series(name, add_values(numbered, values.is_not_null().cast(pl.Int64).to_numpy()))

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cauce.operators.aggregates.base import Aggregates, Batch
+from cauce.operators.aggregates.base import Aggregate, Aggregates, Batch
 from cauce.operators.exact import one_zero
 from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
 from cauce.operators.late import pick
+from cauce.operators.numbered_groups import number_groups
 from cauce.operators.order import sort_by
+from cauce.scan.arrow import index_series
 
 ALL = "#all"
 """The constant key column of a group-by without keys; the frame passed to `partial` must have it."""
@@ -40,8 +42,30 @@ def partial(
         states = _of_rows(batch, aggregates)
         if states is not None:
             return states
+    groups = _by_number(batch, aggregates)
+    if groups is not None:
+        return groups
     expressions = [each for name, aggregate in aggregates.items() for each in aggregate.partial(batch, name)]
     return _finished(batch, _group(batch.frame, keys, expressions), aggregates)
+
+
+def _by_number(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
+    """The groups of keys that a kernel can number; None for other keys and aggregates."""
+    if batch.frame.height < _SOME_ROWS or any(
+        type(each).by_number is Aggregate.by_number for each in aggregates.values()
+    ):
+        return None
+    numbered = number_groups(batch.frame, batch.keys)
+    if numbered is None:
+        return None
+    states: list[pl.Series] = []
+    for name, aggregate in aggregates.items():
+        made = aggregate.by_number(batch.frame, numbered, name)
+        if made is None:
+            return None
+        states += made
+    first = index_series(numbered.firsts)
+    return pl.DataFrame([*(batch.frame.get_column(key)[first] for key in batch.keys), *states])
 
 
 def merge(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, in_order: bool = False) -> pl.DataFrame:

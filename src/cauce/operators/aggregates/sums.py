@@ -12,8 +12,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from cauce.operators.aggregates.base import UNKNOWN, Batch, OfColumn, Types, is_number
+from cauce.operators.aggregates.count import counted
 from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts
+from cauce.operators.numbered_groups import decimal_sums, whole_sums
 from cauce.operators.wide_sum import is_wide, sums_fit, wide_means, wide_sums, wide_values
+from cauce.scan.integers.numbering import Numbered
+
+_WHOLE_NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,16 @@ class Sum(OfColumn):
         if dtype.is_float() or is_wide(dtype) or dtype == pl.UInt64:
             return None
         return [pl.col(self.column).cast(pl.Int64).fill_null(0).cast(WHOLE).alias(name)]
+
+    def by_number(self, frame: pl.DataFrame, numbered: Numbered, name: str) -> list[pl.Series] | None:
+        values = frame.get_column(self.column)
+        if isinstance(values.dtype, pl.Decimal) and sums_fit(frame, (), self.column):
+            none = pl.zeros(numbered.count, pl.Int64, eager=True)
+            return [decimal_sums(values, numbered).alias(name), none.alias(_high(name))]
+        if values.dtype in _WHOLE_NUMBERS:
+            sums = whole_sums(values, numbered)
+            return None if sums is None else [sums.alias(name)]
+        return None
 
     def adds(self, types: Types, name: str) -> bool:
         return types[name] == WHOLE and _high(name) not in types
@@ -100,6 +115,10 @@ class Mean(Sum):
         sums = super().of_row(types, name)
         counted = pl.col(self.column).is_not_null().cast(pl.Int64).alias(_count(name))
         return None if sums is None else [*sums, counted]
+
+    def by_number(self, frame: pl.DataFrame, numbered: Numbered, name: str) -> list[pl.Series] | None:
+        sums = super().by_number(frame, numbered, name)
+        return None if sums is None else [*sums, counted(frame, self.column, numbered, _count(name))]
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [*super().merge(batch, name), pl.col(_count(name)).sum()]
