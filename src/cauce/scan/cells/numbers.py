@@ -133,7 +133,7 @@ def _scan_short(buf: Any, p: Any, size: Any) -> Any:
 @inline_piece
 def _is_short(buf: Any, p: Any, size: Any) -> Any:
     """Whether the bytes can be read as one word."""
-    return (0 < size) & (size <= 8) & (p + 8 <= len(buf))
+    return (size > 0) & (size <= 8) & (p + 8 <= len(buf))
 
 
 @inline_piece

@@ -93,9 +93,7 @@ def _range_of(named: TableFile, start: int, end: int, buffer: Buffer) -> Bytes:
         size = os.fstat(file.fileno()).st_size
         if start < end <= size and end + SPARE_BYTES <= size + -size % mmap.PAGESIZE:
             first = start - start % mmap.ALLOCATIONGRANULARITY
-            held = mmap.mmap(
-                file.fileno(), min(end + SPARE_BYTES, size) - first, access=mmap.ACCESS_READ, offset=first
-            )
+            held = mmap.mmap(file.fileno(), min(end + SPARE_BYTES, size) - first, access=mmap.ACCESS_READ, offset=first)
             mapped = np.frombuffer(held, np.uint8)[start - first :]
             return as_strided(mapped, (end - start + SPARE_BYTES,), writeable=False)
         read = buffer(end - start + SPARE_BYTES)
