@@ -158,12 +158,15 @@ class QueryOptions:
         return [name.strip() for name in self.queries.split(",") if name.strip()]
 
     def parameters(self, dataset: Dataset) -> dict[str, str]:
+        if self.sentiment and "sentiment" not in [parameter.name for parameter in dataset.parameters]:
+            raise UnknownName(f"dataset {dataset.name} has no texts to score; omit --sentiment")
+        return self.given_parameters
+
+    @property
+    def given_parameters(self) -> dict[str, str]:
+        """As they were given: the dataset may have other ones."""
         given = named_values("--param", self.param)
-        if self.sentiment:
-            if "sentiment" not in [parameter.name for parameter in dataset.parameters]:
-                raise UnknownName(f"dataset {dataset.name} has no texts to score; omit --sentiment")
-            given["sentiment"] = self.sentiment
-        return given
+        return {**given, "sentiment": self.sentiment} if self.sentiment else given
 
 
 @dataclass(frozen=True, kw_only=True)

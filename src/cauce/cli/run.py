@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cauce.scan.reject_summary import RejectLimit
 
     Prepare = Callable[[int], tuple[Dataset, Prepared]]
-    Expect = Callable[[int], Manifest]
+    Expect = Callable[[int], Manifest | None]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,16 @@ def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) 
         limit = options.budget.broadcast_bytes
         return chosen, prepare(chosen, files.data, queries.names, parameters, partitions, limit)
 
-    run_and_show(files, options, queries.dataset, prepared)
+    def expect(partitions: int) -> Manifest | None:
+        from cauce.datasets import BUILT_IN
+        from cauce.job.manifest import Manifest
+
+        # Not loaded here: loading a dataset may start threads. The file of a user is loaded when its job exists.
+        if queries.dataset not in BUILT_IN:
+            return None
+        return Manifest("", queries.dataset, tuple(queries.names), queries.given_parameters, partitions, 0, "")
+
+    run_and_show(files, options, queries.dataset, prepared, expect=expect)
 
 
 def run_and_show(

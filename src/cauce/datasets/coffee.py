@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from cauce.datasets.calendar import months
 from cauce.plan import (
     DATE,
     INTEGER,
@@ -53,7 +54,7 @@ created = pl.col("created_at")
 in_two_years = created.is_between(datetime(2024, 1, 1), datetime(2026, 1, 1), closed="left")
 in_opening_hours = created.dt.time().is_between(time(6), time(23))
 # Rows are grouped by numbers; texts are added to the groups, which are far fewer.
-month_number = created.dt.year() * 12 + (created.dt.month() - 1)
+month_number = months("created_at")
 store_names = stores.group_by("store_id").agg(name=agg.first("store_name"), rows=agg.count())
 item_names = menu_items.group_by("item_id").agg(name=agg.first("item_name"), rows=agg.count())
 

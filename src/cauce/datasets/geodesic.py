@@ -8,6 +8,9 @@ import numpy as np
 import polars as pl
 from geographiclib.geodesic import Geodesic
 
+from cauce.scan.arrow import index_series
+from cauce.scan.integers.numbering import number_keys
+
 METRES_PER_MILE = 1609.344
 
 _NOWHERE = 1e300
@@ -29,21 +32,21 @@ def direct_miles(latitude1: str, longitude1: str, latitude2: str, longitude2: st
 
 
 def _miles(ends: pl.Series) -> pl.Series:
-    """Deduplicates rows by a hash of their coordinates: comparing all four takes far longer."""
+    """Numbers rows by a hash of their coordinates: comparing all four takes far longer."""
     places = ends.struct.unnest()
+    # Null counts as a value here.
+    words = [column.fill_null(_NOWHERE).to_numpy().view(np.uint64) for column in places]
     mixed = np.zeros(len(ends), np.uint64)
-    for column in places:
-        # Null counts as a value here.
-        bits = column.fill_null(_NOWHERE).to_numpy().view(np.uint64)
-        mixed = (mixed ^ bits) * _MIX
+    for word in words:
+        mixed = (mixed ^ word) * _MIX
         mixed ^= mixed >> np.uint64(32)
-    keys = pl.DataFrame({"#key": mixed})
-    firsts = keys.with_row_index("#row").unique("#key", keep="first", maintain_order=True)
-    distinct = places[firsts["#row"].to_numpy()]
-    lengths = [None if None in row else miles_between(*row) for row in distinct.iter_rows()]
-    known = distinct.hstack([firsts["#key"], pl.Series("#miles", lengths, dtype=pl.Float64)])
-    joined = keys.join(known, on="#key", how="left", maintain_order="left")
-    if any(not joined[name].eq_missing(places[name]).all() for name in places.columns):
+    numbered = number_keys(mixed)
+    if any((word[numbered.firsts][numbered.numbers] != word).any() for word in words):
         # Hash collision: rare enough for the slow path.
-        return pl.Series([None if None in row else miles_between(*row) for row in places.iter_rows()], dtype=pl.Float64)
-    return joined["#miles"].fill_nan(None)
+        return _lengths(places).fill_nan(None)
+    return _lengths(places[index_series(numbered.firsts)])[index_series(numbered.numbers)].fill_nan(None)
+
+
+def _lengths(places: pl.DataFrame) -> pl.Series:
+    lengths = [None if None in row else miles_between(*row) for row in places.iter_rows()]
+    return pl.Series(lengths, dtype=pl.Float64)

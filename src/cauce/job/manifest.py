@@ -141,11 +141,11 @@ class Manifest(msgspec.Struct, frozen=True):
         return msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
 
     def plan_ahead(self, datasets: Registry) -> None:
-        """Builds and caches the plan before the job is created, when its digest and the names of its queries are not
-        known yet. If that fails, the process that creates the job reports why."""
+        """Builds and caches the plan before the job is created, when its digest is not known yet, nor, if it has no
+        names of queries, those. If that fails, the process that creates the job reports why."""
         with suppress(CauceError):
             dataset = self._load(datasets)
-            plan = dataset.plan(None, self.parameters, self.partitions, self.large, isolate=False)
+            plan = dataset.plan(self.queries, self.parameters, self.partitions, self.large, isolate=False)
             values = dataset.parameter_values(self.parameters)
             made = msgspec.structs.replace(self, digest=plan.digest, queries=tuple(plan.results), parameters=values)
             _keep_plan(made._plan_key, plan)

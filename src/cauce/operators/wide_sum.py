@@ -31,11 +31,13 @@ def is_wide(dtype: pl.DataType) -> bool:
 
 
 def sums_fit(frame: pl.DataFrame, keys: Sequence[str], column: str) -> bool:
-    """Whether the sum of every group is guaranteed to have at most 38 digits."""
+    """Whether the sum of every group, or without keys of any groups, is guaranteed to have at most 38 digits."""
     units = frame.get_column(column).to_physical()
     ends = [end for end in (units.min(), units.max()) if isinstance(end, int)]
     if max((abs(end) for end in ends), default=0) * frame.height < LIMIT:
         return True
+    if not keys:
+        return False
     sizes = frame.select(*keys, units.cast(pl.Float64).abs().alias(column)).group_by(list(keys)).sum()[column]
     return bool((sizes < 0.99 * LIMIT).all())
 

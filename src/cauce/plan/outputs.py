@@ -12,9 +12,13 @@ import polars as pl
 
 from cauce.errors import PlanError
 from cauce.plan.checks.arguments import checked, instance, whole_number
+from cauce.scan.integers.columns import decimals_of
 
 DIGITS = 38
 """Maximum digits of an exact number. An output value that needs more is null."""
+
+_SHORT_DIGITS = 18
+"""Any so many digits fit in 64 bits."""
 
 _WIDE = Context(prec=420)
 """Enough for the digits of the largest float and all decimals of an output."""
@@ -64,7 +68,23 @@ class DecimalOutput(Output):
     unscaled: bool = False
 
     def shape(self, values: pl.Series) -> pl.Series:
+        units = self._units(values)
+        if units is not None:
+            return decimals_of(units, self.scale)
         return pl.Series(values.name, map(self._fitted, values), dtype=self.dtype)
+
+    def _units(self, values: pl.Series) -> pl.Series | None:
+        """The values in units of the last decimal; None if one must be rounded, or needs more than 64 bits."""
+        dtype = values.dtype
+        if self.unscaled:
+            return values if dtype == pl.Int64 and self.scale <= _SHORT_DIGITS else None
+        if not isinstance(dtype, pl.Decimal) or not 0 <= dtype.scale - self.scale <= _SHORT_DIGITS:
+            return None
+        units, step = values.to_physical(), pl.Series([10 ** (dtype.scale - self.scale)], dtype=pl.Int128)
+        whole = units // step
+        short = whole.cast(pl.Int64, strict=False)
+        fits = short.null_count() == values.null_count() and bool((whole * step == units).all())
+        return short if fits else None
 
     def _fitted(self, value: PyDecimal | float | None) -> PyDecimal | None:
         """The value rounded to its decimals; null if it is not a finite number or needs more than 38 digits."""

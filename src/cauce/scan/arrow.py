@@ -30,7 +30,7 @@ def arrow_series(array: pa.Array) -> pl.Series:
     return pl.Series(values)
 
 
-def index_series(rows: npt.NDArray[np.int64]) -> pl.Series:
+def index_series(rows: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> pl.Series:
     """Row numbers, none of them negative, of the type that Polars gathers by. It converts others at every call, in
     several passes."""
     values = rows.astype(_INDEX)

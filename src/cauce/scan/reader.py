@@ -41,9 +41,10 @@ def cuts_hold(files: list[TableFile], spec: TableSpec, part_bytes: int) -> bool:
     return all(format_of(file.path).cuts_hold(file, spec, part_bytes) for file in files)
 
 
-def read_part(part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
-    """The part's rows, with at least these columns located."""
-    return format_named(part.form).block(part, spec, columns, buffer)
+def read_part(part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer, *, late: bool = False) -> Block:
+    """The part's rows, with at least these columns. With `late`, rows may be chosen before all columns are decoded."""
+    form = format_named(part.form)
+    return form.late_block(part, spec, columns, buffer) if late else form.block(part, spec, columns, buffer)
 
 
 def check_columns(file: TableFile, spec: TableSpec, columns: frozenset[str]) -> None:

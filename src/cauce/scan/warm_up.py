@@ -7,8 +7,8 @@ from functools import partial
 from cauce.process.isolation import isolated_all
 from cauce.scan import text_hash
 from cauce.scan.cells import decode
-from cauce.scan.csv import gather, located, lookup, short_text
-from cauce.scan.integers import groups, key_bits, key_table, narrow, scatter
+from cauce.scan.csv import gather, located, lookup, plain, short_text
+from cauce.scan.integers import groups, key_bits, key_table, narrow, numbering, scatter
 from cauce.scan.native import bundle, linked
 from cauce.scan.native.kernel import Kernel, declared
 from cauce.scan.sentiment import compound, emoji
@@ -25,6 +25,8 @@ __all__ = [
     "located",
     "lookup",
     "narrow",
+    "numbering",
+    "plain",
     "scatter",
     "short_text",
     "text_hash",

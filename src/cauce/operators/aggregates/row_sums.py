@@ -12,9 +12,10 @@ import polars as pl
 
 from cauce.operators.aggregates.base import Addend, Aggregates, Batch
 from cauce.scan.arrow import index_series
+from cauce.scan.csv.short_text import short_views
 from cauce.scan.integers.columns import column_of, is_fixed_width, values_of
 from cauce.scan.integers.group_numbers import Groups, group_rows
-from cauce.scan.integers.key_table import KeyTable
+from cauce.scan.integers.numbering import number_keys
 
 _MOST_SLOTS = 1 << 16
 """Combinations of keys that are always numbered by a table of all of them."""
@@ -81,6 +82,8 @@ class _RowValues:
 
 def _groups(frame: pl.DataFrame, keys: Sequence[str]) -> Groups | None:
     """The group of each row; None if a key is neither an integer nor a short text, or all together exceed 63 bits."""
+    if len(keys) == 1 and (texts := _numbered_texts(frame.get_column(keys[0]))) is not None:
+        return texts
     slots: Slots | None = None
     size = 1
     for key in keys:
@@ -101,7 +104,10 @@ def _slots(key: pl.Series) -> tuple[Slots, int] | None:
         return None
     if key.dtype == pl.String:
         codes = _short_texts(key)
-        return None if codes is None else _dense(codes)
+        if codes is not None:
+            return _dense(codes)
+        numbered = _numbered_texts(key)
+        return None if numbered is None else (numbered.numbers.astype(np.int64), len(numbered.firsts))
     if not (key.dtype.is_integer() or key.dtype == pl.Date) or key.dtype == pl.UInt64:
         return None
     values = values_of(key)
@@ -113,8 +119,16 @@ def _dense(values: Slots) -> tuple[Slots, int]:
     low, high = int(values.min()), int(values.max())
     if high - low < max(_SLOTS_PER_ROW * len(values), _MOST_SLOTS):
         return values - low, high - low + 1
-    table = KeyTable(values)
-    return table.own, table.size
+    numbered = number_keys(np.ascontiguousarray(values).view(np.uint64))
+    return numbered.numbers.astype(np.int64), len(numbered.firsts)
+
+
+def _numbered_texts(key: pl.Series) -> Groups | None:
+    """The groups of texts that a view of Arrow holds itself; None for other keys."""
+    if key.dtype != pl.String or key.null_count():
+        return None
+    views = short_views(key)
+    return None if views is None else number_keys(views)
 
 
 def _short_texts(key: pl.Series) -> Slots | None:

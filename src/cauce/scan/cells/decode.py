@@ -5,8 +5,9 @@ A cell that does not parse is null in the values and marked as bad; it never rai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,50 +73,69 @@ def parse_located(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> Par
 
 
 def _values(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.Series, States]:
-    values: npt.NDArray[np.generic]
     match kind:
-        case Integer():
-            values, state = numbers.integers(buf, start, length)
-            arrow = pa.int64()
-        case Identifier():
-            values, state = numbers.integers(buf, start, length, pointed=True)
-            arrow = pa.int64()
-        case Decimal(places=None):
-            values, state = numbers.decimals(buf, start, length)
-            arrow = pa.decimal128(38, DECIMAL_SCALE)
-        case Decimal(places=int(places)):
-            units, state = numbers.fixed(buf, start, length, places)
-            values = wide_words(units)
-            arrow = pa.decimal128(38, places)
-        case Fixed(places):
-            values, state = numbers.fixed(buf, start, length, places)
-            arrow = pa.int64()
-        case Float(scientific):
-            values, state = numbers.floats(buf, start, length, scientific=scientific)
-            arrow = pa.float64()
-        case Time():
-            values, state = times.clocks(buf, start, length)
-            arrow = pa.time64("ns")
-        case Date():
-            values, state = times.dates(buf, start, length, kind.parsed_format)
-            arrow = pa.date32()
-        case Timestamp():
-            values, state = times.timestamps(buf, start, length, kind.parsed_format)
-            arrow = pa.timestamp("us")
         case ZonedTimestamp():
             return _moments(kind, buf, start, length)
         case Boolean():
             return booleans(buf, start, length)
-        case Duration():
-            values, state = durations(buf, start, length)
-            arrow = pa.int64()
         case TextList():
             return parse_lists(buf, start, length)
         case FieldList(field):
             return parse_lists(buf, start, length, field)
+    values, state = fixed_width(kind, buf, start, length)
+    return to_series(_ARROW_TYPES[type(kind)](kind), values, state), state
+
+
+_ARROW_TYPES: dict[type[Kind], Callable[[Any], pa.DataType]] = {
+    Integer: lambda kind: pa.int64(),
+    Identifier: lambda kind: pa.int64(),
+    Decimal: lambda kind: pa.decimal128(38, DECIMAL_SCALE if kind.places is None else kind.places),
+    Fixed: lambda kind: pa.int64(),
+    Float: lambda kind: pa.float64(),
+    Time: lambda kind: pa.time64("ns"),
+    Date: lambda kind: pa.date32(),
+    Timestamp: lambda kind: pa.timestamp("us"),
+    Duration: lambda kind: pa.int64(),
+}
+"""The Arrow types of the kinds whose values have a fixed width."""
+
+
+def has_fixed_width(kind: Kind) -> bool:
+    """Whether ``fixed_width`` decodes cells of the kind."""
+    return type(kind) in _ARROW_TYPES
+
+
+def fixed_width(kind: Kind, buf: Bytes, start: Starts, length: Lengths) -> tuple[npt.NDArray[Any], States]:
+    """The values of located cells, one item or row of an array for each, and their states."""
+    match kind:
+        case Integer():
+            return numbers.integers(buf, start, length)
+        case Identifier():
+            return numbers.integers(buf, start, length, pointed=True)
+        case Decimal(places=None):
+            return numbers.decimals(buf, start, length)
+        case Decimal(places=int(places)):
+            units, state = numbers.fixed(buf, start, length, places)
+            return wide_words(units), state
+        case Fixed(places):
+            return numbers.fixed(buf, start, length, places)
+        case Float(scientific):
+            return numbers.floats(buf, start, length, scientific=scientific)
+        case Time():
+            return times.clocks(buf, start, length)
+        case Date():
+            return times.dates(buf, start, length, kind.parsed_format)
+        case Timestamp():
+            return times.timestamps(buf, start, length, kind.parsed_format)
+        case Duration():
+            return durations(buf, start, length)
         case _:
             raise TypeError(f"cells of kind {type(kind).__name__} are not parsed here")
-    return to_series(arrow, values, state), state
+
+
+def parsed_column(kind: Kind, values: npt.NDArray[Any], state: States) -> Parsed:
+    """The column of values that ``fixed_width`` has decoded."""
+    return Parsed(to_series(_ARROW_TYPES[type(kind)](kind), values, state), state == BAD)
 
 
 def _moments(kind: ZonedTimestamp, buf: Bytes, start: Starts, length: Lengths) -> tuple[pl.Series, States]:

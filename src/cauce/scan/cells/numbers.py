@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cauce.scan.cells.cell_kernel import (
+    AHEAD,
     BAD,
     ODD,
     PARSED,
@@ -27,7 +28,7 @@ from cauce.scan.cells.cell_kernel import (
 from cauce.scan.cells.kinds import DECIMAL_SCALE
 from cauce.scan.native import BOOL, I8, Array
 from cauce.scan.native.kernel import inline_piece
-from cauce.scan.native.simd import word_at
+from cauce.scan.native.simd import high_product, next_bit, prefetch, word_at
 
 MAX_PLACES = 18
 MAX_WHOLE_DIGITS = 17
@@ -37,11 +38,12 @@ _FLOAT_POWERS = np.array([float(10**i) for i in range(23)])
 _MAX_INT64 = np.uint64(2**63 - 1)
 _EXACT_FLOAT = np.uint64(2**53)
 _SAFE_DIGITS = 19  # any 19 digits fit in 64 unsigned bits
-_ZERO, _ONE, _NINE, _TEN = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
+_ZERO, _ONE, _TWO, _NINE, _TEN = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(9), np.uint64(10)
 _ASCII_ZERO = np.uint64(ord("0"))
 # One byte repeated in a word, and the weights that combine four pairs of digits.
 _LOW_BITS, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-_ASCII_ZEROS, _POINTS = _LOW_BITS * np.uint64(ord("0")), _LOW_BITS * np.uint64(ord("."))
+_ASCII_ZEROS = _LOW_BITS * np.uint64(ord("0"))
+_POINTS = _LOW_BITS * np.uint64(ord(".") ^ ord("0"))
 _OVER_NINE = _LOW_BITS * np.uint64(0x7F - 9)
 _PAIRS = np.uint64(0x000000FF000000FF)
 _PAIR_WEIGHTS = np.uint64(100 + (1_000_000 << 32))
@@ -90,35 +92,54 @@ def _digits(buf: Any, p: Any, end: Any, value: Any) -> Any:
 
 
 @inline_piece
+def _short_digits(buf: Any, p: Any, size: Any) -> Any:
+    """One to eight bytes as digits: the last one is the highest byte, with zeros before the first. Bytes that are no
+    digits have values above nine."""
+    return (word_at(buf, p) ^ _ASCII_ZEROS) << np.uint64(64 - 8 * size)
+
+
+@inline_piece
+def _are_digits(digits: Any) -> Any:
+    return ((digits + _OVER_NINE) | digits) & _HIGH_BITS == _ZERO
+
+
+@inline_piece
+def _combined(digits: Any) -> Any:
+    """The number of eight digits: of pairs, then of fours, then of all."""
+    digits = digits * _TEN + (digits >> np.uint64(8))
+    low, high = digits & _PAIRS, (digits >> np.uint64(16)) & _PAIRS
+    value = (low * _PAIR_WEIGHTS + high * _NEXT_PAIR_WEIGHTS) >> _HALF_BITS
+    return value & _HALF_MASK
+
+
+@inline_piece
 def _scan_short(buf: Any, p: Any, size: Any) -> Any:
     """``_scan`` for one to eight bytes: all of them at once, as one word, without a branch on any digit."""
-    shift = np.uint64(64 - 8 * size)
-    # Shift the number to the high end: the last digit is the highest byte, with zeros before the first.
-    word = (word_at(buf, p) << shift) | (_ASCII_ZEROS >> _ONE >> (np.uint64(63) - shift))
+    word = _short_digits(buf, p, size)
     digits, decimals = np.int64(size), np.int64(0)
     other = word ^ _POINTS
     found = (other - _LOW_BITS) & ~other & _HIGH_BITS  # exact up to its lowest bit: the first point
     if found != _ZERO:
         upto = found ^ (found - _ONE)
-        before = upto >> np.uint64(8)
         # Shift the bytes before the point over it; a second point remains and fails the digit check.
-        word = (word & ~upto) | ((word & before) << np.uint64(8)) | _ASCII_ZERO
-        decimals = 7 - np.int64((before & _LOW_BITS) * _LOW_BITS >> np.uint64(56))
+        word = (word & ~upto) | ((word & (upto >> np.uint64(8))) << np.uint64(8))
+        decimals = 7 - (next_bit(found, 0) >> 3)
         digits -= 1
-    word ^= _ASCII_ZEROS
-    if ((word + _OVER_NINE) | word) & _HIGH_BITS:
+    if not _are_digits(word):
         digits = np.int64(0)
-    # Pairs of digits, then fours, then all eight.
-    word = word * _TEN + (word >> np.uint64(8))
-    low, high = word & _PAIRS, (word >> np.uint64(16)) & _PAIRS
-    value = (low * _PAIR_WEIGHTS + high * _NEXT_PAIR_WEIGHTS) >> _HALF_BITS
-    return value & _HALF_MASK, digits, decimals
+    return _combined(word), digits, decimals
+
+
+@inline_piece
+def _is_short(buf: Any, p: Any, size: Any) -> Any:
+    """Whether the bytes can be read as one word."""
+    return (size > 0) & (size <= 8) & (p + 8 <= len(buf))
 
 
 @inline_piece
 def _scan(buf: Any, p: Any, end: Any) -> Any:
     """All digits as one integer, their number (0 if it is not a number), and the number of decimals."""
-    if 0 < end - p <= 8 and p + 8 <= len(buf):
+    if _is_short(buf, p, end - p):
         return _scan_short(buf, p, end - p)
     value, point = _digits(buf, p, end, _ZERO)
     if point == end:
@@ -158,6 +179,20 @@ def _within(value: Any, negative: Any, values: Any, i: Any) -> Any:
 @cell_kernel(BOOL, _OUT)
 def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, values: Integers, state: States) -> None:
     for i in range(len(start)):
+        prefetch(buf, start[min(i + AHEAD, len(start) - 1)])
+        p = start[i]
+        size = np.int64(length[i])
+        if pointed and size > 2:
+            end = np.uint64(p + size)
+            if (buf[end - _TWO] == _POINT) & (buf[end - _ONE] == _DIGIT_ZERO):
+                # `17272.0`, the common form of an id that looks like a float.
+                size -= 2
+        if _is_short(buf, p, size):
+            word = _short_digits(buf, p, size)
+            if _are_digits(word):
+                values[i] = np.int64(_combined(word))
+                state[i] = PARSED
+                continue
         values[i] = 0
         if is_empty(buf, start, length, state, i):
             continue
@@ -168,7 +203,6 @@ def _integer_kernel(buf: Bytes, start: Starts, length: Lengths, pointed: bool, v
         if digits == 0 or not (whole or pointed):
             continue
         if decimals == 1 and digits <= _SAFE_DIGITS:
-            # `17272.0`, the common form of an id that looks like a float.
             if value % _TEN == _ZERO:
                 state[i] = _within(value // _TEN, negative, values, i)
             continue
@@ -218,14 +252,9 @@ def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDAr
             digits = 0 if count > MAX_WHOLE_DIGITS else count + 1
         if digits == 0:
             continue
-        # value * scale + fraction in 128 bits, by halves. Both factors are below 2^60, so no sum exceeds 2^64.
-        scale = _POWERS[missing]
-        value_high, value_low = value >> _HALF_BITS, value & _HALF_MASK
-        scale_high, scale_low = scale >> _HALF_BITS, scale & _HALF_MASK
-        low = value_low * scale_low
-        middle = value_high * scale_low + value_low * scale_high + (low >> _HALF_BITS)
-        high = value_high * scale_high + (middle >> _HALF_BITS)
-        low = (middle << _HALF_BITS) | (low & _HALF_MASK)
+        # value * scale + fraction in 128 bits.
+        scale = _POWERS[np.uint64(missing)]
+        low, high = value * scale, high_product(value, scale)
         total = low + fraction
         if total < low:
             high += _ONE

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cauce.scan.native.kernel import inline_piece
+from cauce.scan.native.simd import word_at
 
 # Days per month, index 0 unused, of an ordinary year and then of a leap year.
 _MONTH_DAYS = np.array([[0, 31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] for leap in (0, 1)])
@@ -21,6 +22,12 @@ NO_DAY = -(2**31)
 NO_OFFSET, HAS_OFFSET, BAD_OFFSET = 0, 1, 2
 _NO_NUMBER = 100_000
 _ASCII_ZERO, _NINE, _TEN = np.uint64(ord("0")), np.uint64(9), np.uint64(10)
+_HIGH_BITS, _BYTE = np.uint64(0x8080808080808080), np.uint64(0xFF)
+_OVER_PAIRS = np.uint64(0x76767F76767F7676)
+"""Sets the highest bit of each byte that is no digit, or no zero where marks are."""
+NO_PAIRS = np.uint64(2**64 - 1)
+DATE_FORM = np.uint64(int.from_bytes(b"00-00-00", "little"))
+CLOCK_FORM = np.uint64(int.from_bytes(b"00:00:00", "little"))
 _DIGIT_ZERO, _DASH, _SPACE, _COLON = ord("0"), ord("-"), ord(" "), ord(":")
 _PLUS, _Z, _LOWER = ord("+"), ord("z"), 32
 _U, _T, _C = ord("U"), ord("T"), ord("C")
@@ -39,13 +46,28 @@ def two_digits(buf: Any, p: Any) -> Any:
 
 
 @inline_piece
+def three_pairs(buf: Any, p: Any, form: Any) -> Any:
+    """Three numbers of two digits in the eight bytes at ``p``, in the first, fourth and seventh byte of a word. The
+    marks between them are those of ``form``, which has zeros for digits. ``NO_PAIRS`` for other bytes."""
+    digits = word_at(buf, p) ^ form
+    if ((digits + _OVER_PAIRS) | digits) & _HIGH_BITS:
+        return NO_PAIRS
+    return digits * _TEN + (digits >> np.uint64(8))
+
+
+@inline_piece
+def pair(pairs: Any, shift: Any) -> Any:
+    return np.int64(pairs >> np.uint64(shift) & _BYTE)
+
+
+@inline_piece
 def day_at(buf: Any, p: Any) -> Any:
     """Days since the epoch of the date in the ten bytes at ``p``."""
-    year = two_digits(buf, p) * 100 + two_digits(buf, p + 2)
-    month, day = two_digits(buf, p + 5), two_digits(buf, p + 8)
-    if (buf[p + 4] != _DASH) | (buf[p + 7] != _DASH):
+    pairs = three_pairs(buf, p + 2, DATE_FORM)
+    century = two_digits(buf, p)
+    if pairs == NO_PAIRS:
         return np.int64(NO_DAY)
-    return day_number(year, month, day)
+    return day_number(century * 100 + pair(pairs, 0), pair(pairs, 24), pair(pairs, 48))
 
 
 @inline_piece
@@ -53,11 +75,12 @@ def day_number(year: Any, month: Any, day: Any) -> Any:
     """Days since the epoch, or ``NO_DAY`` for a day that is not in the calendar. No argument is negative."""
     if (year > 9999) | (month > 12):
         return np.int64(NO_DAY)
-    first = np.int64(_YEAR_DAYS[year])
-    month += 13 * (np.int64(_YEAR_DAYS[year + 1]) - first - 365)
-    if (year < 1) | (day < 1) | (day > _MONTH_DAYS[month]):
+    # Unsigned indexes avoid the check for negative ones.
+    first = np.int64(_YEAR_DAYS[np.uint64(year)])
+    month += 13 * (np.int64(_YEAR_DAYS[np.uint64(year + 1)]) - first - 365)
+    if (year < 1) | (day < 1) | (day > _MONTH_DAYS[np.uint64(month)]):
         return np.int64(NO_DAY)
-    return first + _DAYS_BEFORE[month] + day - 1
+    return first + _DAYS_BEFORE[np.uint64(month)] + day - 1
 
 
 @inline_piece

@@ -27,6 +27,7 @@ from cauce.scan.cells.cell_kernel import (
 from cauce.scan.cells.formatted_times import format_kernel
 from cauce.scan.cells.time_fields import (
     BAD_OFFSET,
+    CLOCK_FORM,
     DAY_S,
     FIRST_US,
     HAS_OFFSET,
@@ -35,9 +36,12 @@ from cauce.scan.cells.time_fields import (
     MINUTE_S,
     NO_DAY,
     NO_OFFSET,
+    NO_PAIRS,
     SECOND_US,
     day_at,
     fraction,
+    pair,
+    three_pairs,
     two_digits,
     utc_offset,
 )
@@ -77,8 +81,9 @@ def _timestamp_kernel(buf: Bytes, start: Starts, length: Lengths, values: Intege
             continue
         p = start[i]
         day = day_at(buf, p)
-        hour, minute, second = two_digits(buf, p + 11), two_digits(buf, p + 14), two_digits(buf, p + 17)
-        marks = (buf[p + 10] == _SPACE) & (buf[p + 13] == _COLON) & (buf[p + 16] == _COLON)
+        pairs = three_pairs(buf, p + 11, CLOCK_FORM)
+        hour, minute, second = pair(pairs, 0), pair(pairs, 24), pair(pairs, 48)
+        marks = (buf[np.uint64(p + 10)] == _SPACE) & (pairs != NO_PAIRS)
         if marks & (day != NO_DAY) & (hour <= 23) & (minute <= 59) & (second <= 59):
             values[i] = (day * DAY_S + hour * HOUR_S + minute * MINUTE_S + second) * SECOND_US
             state[i] = PARSED

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from copy import copy
+from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from cauce.scan.block import RAW_CHARACTERS, Block, Mask, Rows, record_rejects
-from cauce.scan.cells.decode import Parsed, all_bad, parse, parse_located
+from cauce.scan.cells.cell_kernel import NULL
+from cauce.scan.cells.decode import Parsed, all_bad, has_fixed_width, parse, parse_located, parsed_column
 from cauce.scan.cells.kinds import Kind
 from cauce.scan.csv.gather import gather_bytes, gather_text, present
-from cauce.scan.csv.located import Located, line_of, locate
+from cauce.scan.csv.located import Located, Scanner, line_of, locate
 from cauce.scan.csv.lookup import UNSURE, Numbers, TextSet
+from cauce.scan.csv.pieces import read_pieces
 from cauce.scan.csv.short_text import gather_short_text
 from cauce.scan.tables import TableSpec
 
 _LINE_ENDS = re.compile(rb"(?:\r?\n)+\Z")
 
 
+class Scanned(TypedDict):
+    """The arguments of ``locate`` for a block."""
+
+    buffer: npt.NDArray[np.uint8]
+    length: int
+    delimiter: str
+    width: int
+    columns: Sequence[int]
+    open_end: bool
+    quote: str
+
+
 class CsvBlock(Block):
-    """A range of a CSV file. The buffer has spare bytes after its end and must outlive the block."""
+    """A range of a CSV file. The buffer has spare bytes after its end and must outlive the block. Typed columns are
+    decoded while the range is scanned, unless the block is `late`."""
 
     def __init__(
         self,
@@ -34,32 +52,65 @@ class CsvBlock(Block):
         length: int,
         columns: frozenset[str],
         open_end: bool = False,
+        late: bool = False,
     ) -> None:
+        super().__init__(spec, file, 0)
         self._buffer = buffer
         self._length = length
         self._first_line = first_line
         self._header = header
+        self._open_end = open_end
         names = [
             name
             for name in sorted(columns | set(spec.required))
             if spec.columns[name].header in header or not spec.missing_is_null
         ]
-        places = [header.index(spec.columns[name].header) for name in names]
-        unique = sorted(set(places))
-        self._slot = {name: unique.index(place) for name, place in zip(names, places, strict=True)}
-        self._located: Located = locate(
-            buffer, length, delimiter=spec.delimiter, width=len(header), columns=unique, open_end=open_end,
-            quote=spec.quote,
-        )  # fmt: skip
-        super().__init__(spec, file, self._located.rows)
+        places = {name: header.index(spec.columns[name].header) for name in names}
+        self._places = sorted(set(places.values()))
+        self._slot = {name: self._places.index(place) for name, place in places.items()}
+        # Every typed column is decoded in the end if all its cells are checked.
+        typed = [name for name in names if name in columns and self._is_decoded_early(name) and not late]
+        kept = sorted({self._slot[name] for name in names if name not in typed})
+        self._read(typed, kept)
+
+    def _is_decoded_early(self, name: str) -> bool:
+        return has_fixed_width(self.spec.columns[name].kind) and not self.nulls(name)
+
+    def _read(self, typed: list[str], kept: list[int]) -> None:
+        kinds = [(self._slot[name], self.spec.columns[name].kind) for name in typed]
+        pieces = read_pieces(Scanner(**self._scanned()), self._buffer, self._length, len(self._places), kinds, kept)
+        self.height = pieces.rows
+        self._whole = pieces.whole
+        self._faults = pieces.faults
+        self._decoded = dict(zip(typed, pieces.decoded, strict=True))
+        self._cells = dict(zip(kept, pieces.located, strict=True))
+
+    def _scanned(self) -> Scanned:
+        return {
+            "buffer": self._buffer,
+            "length": self._length,
+            "delimiter": self.spec.delimiter,
+            "width": len(self._header),
+            "columns": self._places,
+            "open_end": self._open_end,
+            "quote": self.spec.quote,
+        }
+
+    @cached_property
+    def _located(self) -> Located:
+        """All cells and records again, for rejects."""
+        return locate(**self._scanned())
 
     @property
     def whole(self) -> bool:
-        return self._located.whole
+        return self._whole
 
-    def subset(self, rows: Rows) -> CsvBlock:
+    def subset(self, rows: Rows) -> CsvBlock | None:
+        if self._decoded:
+            return None
         part = copy(self)
-        part._located = self._located.only(rows)
+        part._cells = {slot: cells.only(rows) for slot, cells in self._cells.items()}
+        part._faults = 0
         Block.__init__(part, self.spec, self.file, len(rows))
         return part
 
@@ -67,9 +118,10 @@ class CsvBlock(Block):
         kind: Kind = self.spec.columns[name].kind
         if name not in self._slot:
             return all_bad(kind, pl.Series([None], dtype=pl.String).new_from_index(0, self.height))
-        at = self._slot[name]
-        found = self._located
-        start, length, escaped = found.start[at], found.length[at], found.escaped[at]
+        if name in self._decoded:
+            return parsed_column(kind, *self._decoded[name])
+        cells = self._cells[self._slot[name]]
+        start, length, escaped = cells.start, cells.length, cells.escaped
         # A doubled quote makes a number or a date invalid, but is part of the text of a list or of JSON.
         if kind.holds_quotes and escaped.any():
             data, offsets = gather_bytes(self._buffer, start, length, escaped, quote=self.spec.quote)
@@ -86,8 +138,8 @@ class CsvBlock(Block):
         texts = self.nulls(name)
         if not texts:
             return None
-        at = self._slot[name]
-        start, length = self._located.start[at], self._located.length[at]
+        cells = self._cells[self._slot[name]]
+        start, length = cells.start, cells.length
         filled = present(self._buffer, start, length, null_text=texts[0].encode())
         for each in texts[1:]:
             filled &= present(self._buffer, start, length, null_text=each.encode())
@@ -97,28 +149,24 @@ class CsvBlock(Block):
     def _text(self, name: str, rows: Rows | None) -> pl.Series:
         if name not in self._slot:
             return pl.Series([None], dtype=pl.String).new_from_index(0, self.height if rows is None else len(rows))
-        at = self._slot[name]
-        found = self._located
+        cells = self._cells[self._slot[name]]
         texts = self.nulls(name)
         short = None
         if not texts:
-            short = gather_short_text(self._buffer, found.start[at], found.length[at], found.escaped[at], rows)
+            short = gather_short_text(self._buffer, cells.start, cells.length, cells.escaped, rows)
         if short is not None:
             return short
         built = gather_text(
-            self._buffer, found.start[at], found.length[at], found.escaped[at], rows,
+            self._buffer, cells.start, cells.length, cells.escaped, rows,
             null_text=texts[0].encode() if texts else b"", quote=self.spec.quote,
         )  # fmt: skip
         return built.set(built.is_in(texts[1:]), None) if len(texts) > 1 else built
 
     def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers:
-        if name not in self._slot or self.nulls(name) or name in self._texts:
+        cells = self._cells.get(self._slot.get(name, -1))
+        if cells is None or self.nulls(name) or name in self._texts:
             return super().find(name, texts, rows)
-        at = self._slot[name]
-        located = self._located
-        found = texts.probe(
-            self._buffer, located.start[at], located.length[at], located.escaped[at], rows, self.spec.quote
-        )
+        found = texts.probe(self._buffer, cells.start, cells.length, cells.escaped, rows, self.spec.quote)
         unsure = np.flatnonzero(found == UNSURE)
         if len(unsure):
             found[unsure] = texts.numbers(self._text(name, unsure if rows is None else rows[unsure]))
@@ -127,8 +175,11 @@ class CsvBlock(Block):
     def _filled(self, name: str) -> Mask:
         if name not in self._slot:
             return np.zeros(self.height, np.bool_)
+        if name in self._decoded:
+            states = self._decoded[name][1]
+            return states != NULL
         null = self._null_texts(name)
-        filled: Mask = self._located.length[self._slot[name]] > 0
+        filled: Mask = self._cells[self._slot[name]].length > 0
         return filled if null is None else filled & ~null
 
     def _lines(self, rows: Rows) -> list[int]:
@@ -148,9 +199,9 @@ class CsvBlock(Block):
         return self._buffer[start : min(end, start + 8 * RAW_CHARACTERS)].tobytes()
 
     def _record_rejects(self) -> list[pl.DataFrame]:
-        offsets, cells = self._located.fault_offset, self._located.fault_cells
-        if not len(offsets):
+        if not self._faults:
             return []
+        offsets, cells = self._located.fault_offset, self._located.fault_cells
         width = len(self._header)
         reasons = ["broken quoting" if n < 0 else f"expected {width} cells, found {n}" for n in cells.tolist()]
         starts = np.sort(np.concatenate([self._located.record_start, offsets]))

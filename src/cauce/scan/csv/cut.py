@@ -19,6 +19,8 @@ from cauce.scan.memory import large_buffer
 from cauce.scan.native.simd import SPARE_BYTES
 
 MOST_COLUMNS = 10_000
+_HEADER_BYTES = 2**14
+"""The first window of a header. It grows if the header is longer."""
 _BOM = b"\xef\xbb\xbf"
 _NO_INTS = np.empty(0, np.int64)
 _NO_CELLS = np.empty((0, 0), np.int64), np.empty((0, 0), np.int32), np.empty((0, 0), np.uint8)
@@ -59,7 +61,9 @@ def read_header(
     if isinstance(source, bytes):
         return _Cutter(io.BytesIO(source).readinto, delimiter, quote=quote).header(name, named)
     with open(source, "rb", buffering=0) as file:
-        return _Cutter(file.readinto, delimiter, quote=quote).header(os.fspath(source), named)
+        return _Cutter(file.readinto, delimiter, window_bytes=_HEADER_BYTES, quote=quote).header(
+            os.fspath(source), named
+        )
 
 
 def cut_ranges(

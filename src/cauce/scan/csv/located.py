@@ -11,7 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cauce.scan.csv.kernel import DONE, FAULTS, MORE, POSITION, QUOTED_LIMIT, ROWS, STATUS, number_lines, scan
+from cauce.scan.csv.kernel import (
+    FAULTS,
+    FULL,
+    MORE,
+    POSITION,
+    QUOTED_LIMIT,
+    ROWS,
+    STATUS,
+    number_lines,
+    scan,
+)
+from cauce.scan.csv.plain import scan_plain, scratch
 from cauce.scan.native.simd import SPARE_BYTES, Bytes, Ints
 
 PART_LIMIT = 2**31 - 1
@@ -26,6 +37,8 @@ QUOTES = ('"', "'", "")
 _TYPICAL_ROW_BYTES = 64
 _FEW = 1024
 _MOST_GROWTH = 16.0
+_LEAST_QUOTED_BYTES = 2**14
+_MOST_QUOTED_BYTES = 2**24
 
 _Array = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint8]
 _Arrays = tuple[Ints, Ints, NDArray[np.int32], NDArray[np.uint8], Ints, Ints]
@@ -48,16 +61,6 @@ class Located:
     fault_cells: Ints
     """The number of cells that a rejected record has, or ``BROKEN`` for one faulty line."""
     whole: bool = True
-
-    def only(self, rows: Ints) -> Located:
-        """The cells of these records, without faults."""
-        none = np.empty(0, np.int64)
-        # Column by column: each is contiguous, all together are not.
-        start, length, escaped = (
-            np.stack([column[rows] for column in found]) if len(found) else found[:, :0]
-            for found in (self.start, self.length, self.escaped)
-        )
-        return Located(len(rows), self.record_start[rows], start, length, escaped, none, none, self.whole)
 
 
 def padded(data: bytes | bytearray | memoryview) -> Bytes:
@@ -96,35 +99,107 @@ def locate(
 
     With ``open_end`` more bytes follow in the file, and ``whole`` says whether the part ends at a record boundary.
     """
-    if length > PART_LIMIT or length + SPARE_BYTES > buffer.size:
-        raise ValueError(
-            f"{length} bytes of a buffer of {buffer.size}: parts are under 2 GiB, with {SPARE_BYTES} spare"
-        )
-    slots = np.full(width, -1, np.int64)
-    if len(set(columns)) != len(columns) or not set(columns) <= set(range(width)):
-        raise ValueError(f"columns must differ and be below {width}: {list(columns)}")
-    slots[list(columns)] = np.arange(len(columns))
-    byte = delimiter_byte(delimiter)
-    state = np.zeros(5, np.int64)
+    scanner = Scanner(
+        buffer, length, delimiter=delimiter, width=width, columns=columns, limit=limit, open_end=open_end, quote=quote
+    )
     rows, faults = length // _TYPICAL_ROW_BYTES + _FEW, _FEW
-    arrays = _room(len(columns), rows, faults)
-    final = not open_end
-    while True:
-        scan(buffer, length, final, length, byte, quote_byte(quote), limit, True, slots, *arrays, state)
-        found, faulty = int(state[ROWS]), int(state[FAULTS])
-        kept = _trimmed(arrays, found, faulty)
-        if state[STATUS] == DONE:
-            return Located(found, *kept, whole=final == (not open_end))
-        if state[STATUS] == MORE:
-            final = True
-            continue
+    arrays = room(len(columns), rows, faults)
+    while not scanner.scan_to(length, arrays):
+        found, faulty = scanner.rows, scanner.faults
         # Estimates the remaining rows from those already read, plus a tenth.
-        growth = min(1.1 * length / int(state[POSITION]), _MOST_GROWTH)
+        growth = min(1.1 * length / scanner.position, _MOST_GROWTH)
         rows, faults = max(rows, int(found * growth) + _FEW), max(faults, int(faulty * growth) + _FEW)
-        arrays = _room(len(columns), rows, faults)
+        kept, arrays = _trimmed(arrays, found, faulty), room(len(columns), rows, faults)
         copies: Iterable[tuple[_Array, _Array]] = zip(_trimmed(arrays, found, faulty), kept, strict=True)
         for new, old in copies:
             new[...] = old
+    return scanner.located(arrays)
+
+
+class Scanner:
+    """Reads the records of a part from the first to the last, in several steps. Arguments are those of ``locate``."""
+
+    def __init__(
+        self,
+        buffer: Bytes,
+        length: int,
+        *,
+        delimiter: str,
+        width: int,
+        columns: Sequence[int],
+        limit: int = QUOTED_LIMIT,
+        open_end: bool = False,
+        quote: str = '"',
+    ) -> None:
+        if length > PART_LIMIT or length + SPARE_BYTES > buffer.size:
+            raise ValueError(
+                f"{length} bytes of a buffer of {buffer.size}: parts are under 2 GiB, with {SPARE_BYTES} spare"
+            )
+        if len(set(columns)) != len(columns) or not set(columns) <= set(range(width)):
+            raise ValueError(f"columns must differ and be below {width}: {list(columns)}")
+        self._buffer = buffer
+        self._length = length
+        self._limit = limit
+        self._marks = delimiter_byte(delimiter), quote_byte(quote)
+        self._width = width
+        self._places = np.array(columns, np.int64)
+        self._slots = np.full(width, -1, np.int64)
+        self._slots[list(columns)] = np.arange(len(columns))
+        self._scratch = scratch()
+        self._state = np.zeros(5, np.int64)
+        self._final = not open_end
+        self._cut_off = False
+        self._quoted_bytes = _LEAST_QUOTED_BYTES
+
+    @property
+    def position(self) -> int:
+        return int(self._state[POSITION])
+
+    @property
+    def rows(self) -> int:
+        """The records in the arrays."""
+        return int(self._state[ROWS])
+
+    @property
+    def faults(self) -> int:
+        return int(self._state[FAULTS])
+
+    def clear(self) -> None:
+        """Fills the arrays from their start again."""
+        self._state[ROWS] = self._state[FAULTS] = 0
+
+    def located(self, arrays: _Arrays) -> Located:
+        """The records in the arrays."""
+        return Located(self.rows, *_trimmed(arrays, self.rows, self.faults), whole=not self._cut_off)
+
+    def scan_to(self, target: int, arrays: _Arrays) -> bool:
+        """Reads records until one ends at or after `target`. False if an array is full before that."""
+        while self.position < target:
+            self._scan_plain(target, arrays)
+            if self._state[STATUS] != FULL:
+                self._scan(min(self.position + self._quoted_bytes, target), arrays)
+            if self._state[STATUS] == FULL:
+                return False
+        return True
+
+    def _scan_plain(self, target: int, arrays: _Arrays) -> None:
+        before = self.position
+        scan_plain(
+            self._buffer, self._length, target, *self._marks, self._width, self._places, *self._scratch, *arrays,
+            self._state,
+        )  # fmt: skip
+        # Where quotes are frequent, the fast path is tried less and less.
+        is_plain = self.position - before > self._quoted_bytes
+        self._quoted_bytes = _LEAST_QUOTED_BYTES if is_plain else min(2 * self._quoted_bytes, _MOST_QUOTED_BYTES)
+
+    def _scan(self, target: int, arrays: _Arrays) -> None:
+        scan(
+            self._buffer, self._length, self._final, target, *self._marks, self._limit, True, self._slots, *arrays,
+            self._state,
+        )  # fmt: skip
+        if self._state[STATUS] == MORE:
+            # The part ends within a record: it is read as if the file ended there.
+            self._final = self._cut_off = True
 
 
 def line_of(buffer: Bytes, offsets: Ints, first_line: int) -> Ints:
@@ -137,7 +212,7 @@ def line_of(buffer: Bytes, offsets: Ints, first_line: int) -> Ints:
     return unsorted
 
 
-def _room(columns: int, rows: int, faults: int) -> _Arrays:
+def room(columns: int, rows: int, faults: int) -> _Arrays:
     """Arrays for the kernel to fill. They start small: an upper bound for any input would be many times too large."""
     return (
         np.empty(rows, np.int64),

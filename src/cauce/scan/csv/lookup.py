@@ -11,8 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cauce.scan.arrow import index_series
 from cauce.scan.csv.gather import is_utf8
 from cauce.scan.csv.located import quote_byte
+from cauce.scan.csv.short_text import short_views
+from cauce.scan.integers.numbering import number_keys
 from cauce.scan.native import BOOL, U1, VOID, Array, kernel, piece
 from cauce.scan.native.simd import BYTES, SPARE_BYTES, Bytes, Ints, below, byte_at, differ_mask, prefetch, word_at
 
@@ -73,6 +76,11 @@ class TextSet:
     def numbers(self, texts: pl.Series) -> Numbers:
         """The same for built texts; never UNSURE."""
         if len(texts) > FEW_TEXTS:
+            views = None if texts.null_count() else short_views(texts)
+            if views is not None:
+                numbered = number_keys(views)
+                if len(numbered.firsts) <= FEW_TEXTS:
+                    return self.numbers(texts[index_series(numbered.firsts)])[numbered.numbers]
             known = pl.DataFrame({"text": self._texts, "number": np.arange(1, len(self._texts) + 1, dtype=np.int32)})
             found = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")
             return found["number"].fill_null(ABSENT).to_numpy()

@@ -19,6 +19,7 @@ SHORT_BYTES = 12
 
 _AHEAD = 16
 _PROBED = 100
+_LENGTH = np.uint64(0xFFFFFFFF)
 _HALF, _HIGH_BITS = np.uint64(32), np.uint64(0x8080808080808080)
 
 
@@ -54,6 +55,13 @@ def _write_views(
         filled[i] = size != 0
         empty += size == 0
     return empty
+
+
+def short_views(texts: pl.Series) -> NDArray[np.uint64] | None:
+    """The views of texts without nulls, two words for each: equal ones are equal texts. None if some are not short."""
+    array: Any = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
+    views = np.frombuffer(array.buffers()[1], np.uint64).reshape(-1, 2)[array.offset : array.offset + len(array)]
+    return None if (views[:, 0] & _LENGTH).max() > SHORT_BYTES else views
 
 
 def gather_short_text(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib.stride_tricks import as_strided
 
 from cauce.api.http import Compression
 from cauce.errors import JobFailed
@@ -83,16 +84,18 @@ def check_unchanged(file: TableFile) -> None:
 
 
 def _range_of(named: TableFile, start: int, end: int, buffer: Buffer) -> Bytes:
-    """The bytes of a range, followed by spare bytes: memory-mapped without a copy, or read at the end of a file.
+    """The bytes of a range, followed by spare bytes: memory-mapped without a copy, or read if the last page of the file
+    has no room for the spare bytes. After the end of a file, its last page holds zeros.
 
     If the file shrinks while it is mapped, the process crashes, and the retry finds the file too short.
     """
     with _opened(named) as file:
         size = os.fstat(file.fileno()).st_size
-        if end + SPARE_BYTES <= size:
+        if start < end <= size and end + SPARE_BYTES <= size + -size % mmap.PAGESIZE:
             first = start - start % mmap.ALLOCATIONGRANULARITY
-            held = mmap.mmap(file.fileno(), end + SPARE_BYTES - first, access=mmap.ACCESS_READ, offset=first)
-            return np.frombuffer(held, np.uint8)[start - first :]
+            held = mmap.mmap(file.fileno(), min(end + SPARE_BYTES, size) - first, access=mmap.ACCESS_READ, offset=first)
+            mapped = np.frombuffer(held, np.uint8)[start - first :]
+            return as_strided(mapped, (end - start + SPARE_BYTES,), writeable=False)
         read = buffer(end - start + SPARE_BYTES)
         done = 0
         while done < end - start:

@@ -100,11 +100,17 @@ class Csv(Format):
         return begins_record(file.path, places=ends, **self._dialect(spec)) if ends else True
 
     def block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> CsvBlock:
+        return self._block(part, spec, columns, buffer, late=False)
+
+    def late_block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> CsvBlock:
+        return self._block(part, spec, columns, buffer, late=True)
+
+    def _block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer, *, late: bool) -> CsvBlock:
         held, length = bytes_of(part, buffer)
         open_end = part.guessed and part.end < part.file.bytes
         return CsvBlock(
             replace(spec, delimiter=self.delimiter(spec)),
-            part.file.name, part.header, part.first_line, held, length, columns, open_end,
+            part.file.name, part.header, part.first_line, held, length, columns, open_end, late,
         )  # fmt: skip
 
     def checked(self, part: Part, check: UploadCheck) -> Part:

@@ -48,6 +48,11 @@ class Format:
         """The rows of a part, with at least these columns. The bytes of an upload have passed `checked`."""
         raise NotImplementedError
 
+    def late_block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
+        """As `block`, for a reader that chooses rows by some columns first: the others may be decoded by
+        `Block.subset`."""
+        return self.block(part, spec, columns, buffer)
+
     def checked(self, part: Part, check: UploadCheck) -> Part:
         """An uploaded part as it is stored. Raises ValueError or WrongColumns if its bytes are invalid, and
         LimitExceeded before it decodes more than the limits allow. The bytes are untrusted."""

@@ -109,6 +109,16 @@ def column_of(name: str, values: Values, dtype: pl.DataType, null: Mask | None =
     return (made if made.dtype == dtype else made.cast(dtype)).alias(name)
 
 
+def decimals_of(units: pl.Series, scale: int) -> pl.Series:
+    """64-bit integers in units of the last decimal as decimals."""
+    filled = units.fill_null(0) if units.null_count() else units
+    low = filled.rechunk().to_numpy()
+    words = np.stack([low, low >> 63], axis=1)
+    validity = pa.py_buffer(np.packbits(units.is_not_null().to_numpy(), bitorder="little"))
+    buffers = [validity if units.null_count() else None, pa.py_buffer(words)]
+    return arrow_series(pa.Array.from_buffers(pa.decimal128(38, scale), len(units), buffers)).alias(units.name)
+
+
 def whole_numbers(values: Values) -> Values | None:
     """The integers that floats are equal to; None if some are no integers, or a negative zero."""
     for part in (values[:_FIRST_VALUES], values):

@@ -167,6 +167,15 @@ def _after_last(typing: Any, mask: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
+def _high_product(typing: Any, one: Any, other: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _I64)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
 byte_at: Any = _intrinsic(_byte_at)
 equal_mask: Any = _intrinsic(_equal_mask)
 either_mask: Any = _intrinsic(_either_mask)
@@ -181,3 +190,4 @@ lower_block: Any = _intrinsic(_lower_block)
 word_at: Any = _intrinsic(_word_at)
 below: Any = _intrinsic(_below)
 after_last: Any = _intrinsic(_after_last)
+high_product: Any = _intrinsic(_high_product)

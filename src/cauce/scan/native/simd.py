@@ -63,3 +63,6 @@ below: Callable[[int], int] = instruction("below")
 
 after_last: Callable[[int], int] = instruction("after_last")
 """One more than the highest set bit, or 0."""
+
+high_product: Callable[[int, int], int] = instruction("high_product")
+"""The upper 64 bits of the product of two unsigned numbers."""

@@ -96,7 +96,7 @@ class Checked(GuardedKernel):
         a, b = left.cast(pl.Int64), right.cast(pl.Int64)
         ends_a, ends_b = ends(a), ends(b)
         low, high = limits(self.kind)
-        if any(not low <= each <= high for each in _results(self.operation, ends_a, ends_b)):
+        if any(not low <= each <= high for each in bounds(self.operation, ends_a, ends_b)):
             return None
         if self.operation in ("divide", "modulo"):
             return _divided(self.operation, a, ends_a[0], b, ends_b).cast(self.kind.dtype) if ends_b[0] > 0 else None

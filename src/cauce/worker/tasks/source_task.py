@@ -144,7 +144,9 @@ class SourceTask(Task):
         unit = "rows" if part.form == "parquet" else "bytes"
         what = f"part {part.seq} of {self._table.name} ({part.file.name}, {unit} {part.start} to {part.end})"
         self.began(part.seq, what)
-        block = read_part(part, self._table, stage.read_columns, context.buffer)
+        # Only a pass that reports unreadable cells has to decode all of them.
+        late = stage.report_rejects is None
+        block = read_part(part, self._table, stage.read_columns, context.buffer, late=late)
         tick()
         received = self._received()
         partitions = context.topology.plan.partitions
