@@ -16,9 +16,9 @@ TABLE = Table("t", "t.csv", {"k": Integer(), "n": Integer(), "price": Decimal(2)
 USED = frozenset(TABLE.spec.columns)
 
 
-def block(lines: list[str]) -> CsvBlock:
+def block(lines: list[str], *, late: bool = True) -> CsvBlock:
     data = "".join(f"{line}\n" for line in lines).encode()
-    return CsvBlock(TABLE.spec, "t.csv", tuple(TABLE.spec.columns), 2, padded(data), len(data), USED)
+    return CsvBlock(TABLE.spec, "t.csv", tuple(TABLE.spec.columns), 2, padded(data), len(data), USED, late=late)
 
 
 LINES = [f"{n % 50},{n},{n}.25,2024-01-{n % 28 + 1:02d},name {n}" for n in range(400)]
@@ -38,7 +38,7 @@ DAMAGED = [
 
 def filtered(lines: list[str], keys: pl.DataFrame, *, reports_rejects: bool) -> tuple[pl.DataFrame, CsvBlock]:
     node = nodes.KeyFilter(nodes.Scan(TABLE.spec, USED), nodes.Receive(0, ("k",)), ("k",), "semi", "broadcast")
-    part = block(lines)
+    part = block(lines, late=not reports_rejects)
     evaluator = Evaluator(Received({0: keys}), part, reports_rejects=reports_rejects)
     return evaluator.frame(nodes.Pick(node, ("n", "price", "day", "name", "k"))), part
 
