@@ -136,7 +136,9 @@ class _Cutter:
         self._delimiter = delimiter
         self._quote = quote
         self._limit = limit
-        self._buffer = large_buffer(max(window_bytes, len(_BOM)) + SPARE_BYTES)
+        size = max(window_bytes, len(_BOM)) + SPARE_BYTES
+        # A huge page would take longer to clear than a header to read.
+        self._buffer = np.zeros(size, np.uint8) if window_bytes <= _HEADER_BYTES else large_buffer(size)
         self._base = 0
         self._length = 0
         self._final = False

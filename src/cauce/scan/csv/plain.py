@@ -93,7 +93,7 @@ def scan_plain(
                 to += np.uint64(_UNROLLED)
             block += _BLOCK_BYTES
         # The records of the window: all of them are good if every line end is where the width expects it.
-        found: Any = count // width
+        found: Any = count // max(width, 1)
         regular = width > 1 and lines == found and found <= record_start.size - rows
         last: Any = width - 1
         while regular and last < count:
