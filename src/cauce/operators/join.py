@@ -12,7 +12,6 @@ import polars as pl
 from cauce.errors import PlanError
 from cauce.operators.integer_build import IntegerKeys
 from cauce.operators.late import Late, Rows, without
-from cauce.scan.arrow import index_series
 from cauce.scan.csv.lookup import TextSet
 
 LookupJoin = Literal["inner", "left", "semi", "anti"]
@@ -78,8 +77,7 @@ class Build:
             numbers = found[index].astype(np.int64) - 1
         else:
             return None
-        added = self.others[index_series(numbers)]
-        return rows.beside(added) if len(index) == rows.height else rows.take(index, added)
+        return rows.joined(index, self.others, numbers)
 
     def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
         """Fast join by one integer key. With `keep_all`, rows without a match are kept. None for other keys."""

@@ -98,6 +98,14 @@ class Taken:
         kept = [number for number, frame in enumerate(left) if frame.width]
         return [left[number] for number in kept], [self._indexes[number].then(index) for number in kept]
 
+    @staticmethod
+    def beside(before: Taken | None, frame: pl.DataFrame, rows: Rows) -> Taken:
+        """These rows of a frame, beside those that were taken before."""
+        kept = [] if before is None else zip(before._frames, before._indexes, strict=True)
+        left = [(without(each, frame.columns), index) for each, index in kept]
+        found = [*((each, index) for each, index in left if each.width), (frame, Index((rows,)))]
+        return Taken([each for each, _ in found], [index for _, index in found])
+
     def only(self, names: Sequence[str]) -> Taken:
         return Taken(
             [pick(frame, [name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
@@ -233,6 +241,19 @@ class Late:
             first_position=self._first_position,
             pure=self._pure and added is None,
             taken=Taken.of(self._built, index, self._taken),
+        )
+
+    def joined(self, index: Rows, frame: pl.DataFrame, rows: Rows) -> Late:
+        """The rows at `index`, which may not repeat, each beside a row of a frame, whose columns are gathered when they
+        are read."""
+        left = self if len(index) == self.height else self.take(index)
+        return Late(
+            without(left._built, frame.columns),
+            source=left._source,
+            rows=left._rows,
+            height=left.height,
+            first_position=left._first_position,
+            taken=Taken.beside(left._taken, frame, rows),
         )
 
     def converted(self, expressions: Mapping[str, pl.Expr], kept: Sequence[str]) -> Late | None:

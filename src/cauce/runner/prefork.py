@@ -151,6 +151,9 @@ def _redirect_stdout() -> None:
 
 def make_ready() -> None:
     """Loads once what each worker would otherwise load itself."""
+    # Polars loads it with the first array that it is given.
+    import numpy.ma  # noqa: F401
+
     prepare()
 
 

@@ -83,7 +83,11 @@ def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> p
     result = pl.DataFrame([*(frame[key] for key in keys), *values])
     if keys and is_sorted(result, keys):
         return result
-    return sort_by(result, [pl.col(key) for key in keys], [False] * len(keys)) if keys else result
+    if not keys:
+        return result
+    # Groups that differ in their first key are ordered by it alone.
+    by = keys[:1] if result.get_column(keys[0]).n_unique() == result.height else keys
+    return sort_by(result, [pl.col(key) for key in by], [False] * len(by))
 
 
 def _of_rows(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:

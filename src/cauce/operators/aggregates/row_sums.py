@@ -23,7 +23,7 @@ _SLOTS_PER_ROW = 4
 _SHORT_BYTES = 4
 """Texts up to this length are compared as numbers."""
 
-Slots = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
 
 
 def row_sums(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
@@ -82,56 +82,53 @@ class _RowValues:
 
 def _groups(frame: pl.DataFrame, keys: Sequence[str]) -> Groups | None:
     """The group of each row; None if a key is neither an integer nor a short text, or all together exceed 63 bits."""
-    if len(keys) == 1 and (texts := _numbered_texts(frame.get_column(keys[0]))) is not None:
-        return texts
-    slots: Slots | None = None
-    size = 1
-    for key in keys:
-        found = _slots(frame.get_column(key))
-        if found is None:
+    first, *others = (_near(_numbers(frame.get_column(key))) for key in keys)
+    for other in others:
+        if first is None or other is None or first.size * other.size >= 1 << 63:
             return None
-        size *= found[1]
-        if size >= 1 << 63:
-            return None
-        slots = found[0] if slots is None else slots * found[1] + found[0]
-    assert slots is not None
-    return group_rows(*_dense(slots))
+        numbers = (first.numbers - first.low) * other.size + (other.numbers - other.low)
+        first = _Keys(numbers, 0, first.size * other.size)
+    near = _near(None if first is None else first.numbers) if others else first
+    return None if near is None else group_rows(near.numbers, near.low, near.size)
 
 
-def _slots(key: pl.Series) -> tuple[Slots, int] | None:
-    """A number for each value of a key, and how many numbers there may be; None for other keys."""
+@dataclass(frozen=True)
+class _Keys:
+    """A number for each row, from `low` on, in a range of `size` numbers."""
+
+    numbers: Numbers
+    low: int
+    size: int
+
+
+def _numbers(key: pl.Series) -> Numbers | None:
+    """A number for each value of a key; None for other keys."""
     if key.null_count():
         return None
     if key.dtype == pl.String:
         codes = _short_texts(key)
         if codes is not None:
-            return _dense(codes)
-        numbered = _numbered_texts(key)
-        return None if numbered is None else (numbered.numbers.astype(np.int64), len(numbered.firsts))
+            return codes
+        views = short_views(key)
+        return None if views is None else number_keys(views).numbers.astype(np.int64)
     if not (key.dtype.is_integer() or key.dtype == pl.Date) or key.dtype == pl.UInt64:
         return None
     values = values_of(key)
-    return None if values is None else _dense(values.astype(np.int64, copy=False))
+    return None if values is None else values.astype(np.int64, copy=False)
 
 
-def _dense(values: Slots) -> tuple[Slots, int]:
-    """The distance of each value from the smallest one, or the order of its first occurrence if they are far apart."""
-    low, high = int(values.min()), int(values.max())
-    if high - low < max(_SLOTS_PER_ROW * len(values), _MOST_SLOTS):
-        return values - low, high - low + 1
-    numbered = number_keys(np.ascontiguousarray(values).view(np.uint64))
-    return numbered.numbers.astype(np.int64), len(numbered.firsts)
-
-
-def _numbered_texts(key: pl.Series) -> Groups | None:
-    """The groups of texts that a view of Arrow holds itself; None for other keys."""
-    if key.dtype != pl.String or key.null_count():
+def _near(numbers: Numbers | None) -> _Keys | None:
+    """The same numbers, or those of their first occurrences if they are far apart."""
+    if numbers is None:
         return None
-    views = short_views(key)
-    return None if views is None else number_keys(views)
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low < max(_SLOTS_PER_ROW * len(numbers), _MOST_SLOTS):
+        return _Keys(numbers, low, high - low + 1)
+    groups = number_keys(np.ascontiguousarray(numbers).view(np.uint64))
+    return _Keys(groups.numbers.astype(np.int64), 0, len(groups.firsts))
 
 
-def _short_texts(key: pl.Series) -> Slots | None:
+def _short_texts(key: pl.Series) -> Numbers | None:
     """Texts of a few bytes as numbers; None if one is longer."""
     array = (key.rechunk() if key.n_chunks() > 1 else key).to_arrow(compat_level=pl.CompatLevel.newest())
     views = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array), 0]
@@ -140,5 +137,5 @@ def _short_texts(key: pl.Series) -> Slots | None:
     if longest > _SHORT_BYTES:
         return None
     # The first bytes of a text follow its length; those after its end are zero.
-    texts: Slots = (views >> 32) & 0xFFFFFFFF
+    texts: Numbers = (views >> 32) & 0xFFFFFFFF
     return texts + (lengths << 8) if longest <= 1 else texts + (lengths << 32)

@@ -15,15 +15,16 @@ Values = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
 
-@kernel(I8, Array("int64", read=True), Array("int32"), Array("int32"), Array("int64"))
-def _number(slots: Values, group_of: Numbers, numbers: Numbers, firsts: Values) -> Any:
+@kernel(I8, Array("int64", read=True), I8, Array("int32"), Array("int32"), Array("int64"))
+def _number(keys: Values, low: int, group_of: Numbers, numbers: Numbers, firsts: Values) -> Any:
     """Writes the group of each row, and the first row of each group. Returns how many groups there are."""
     count: Any = 0
-    for i in range(slots.size):
-        group = group_of[slots[i]]
+    for i in range(keys.size):
+        slot = keys[i] - low
+        group = group_of[slot]
         if group < 0:
             group = count
-            group_of[slots[i]] = group
+            group_of[slot] = group
             firsts[group] = i
             count += 1
         numbers[i] = group
@@ -72,9 +73,9 @@ class Groups:
         return sums
 
 
-def group_rows(slots: Values, size: int) -> Groups:
-    """Rows with equal slots are a group. All slots are from 0 to before `size`."""
+def group_rows(keys: Values, low: int, size: int) -> Groups:
+    """Rows with equal keys are a group. All keys are from `low` on, in a range of `size` numbers."""
     group_of = np.full(size, -1, np.int32)
-    numbers, firsts = np.empty(len(slots), np.int32), np.empty(min(size, len(slots)), np.int64)
-    count = int(_number(np.ascontiguousarray(slots), group_of, numbers, firsts))
+    numbers, firsts = np.empty(len(keys), np.int32), np.empty(min(size, len(keys)), np.int64)
+    count = int(_number(np.ascontiguousarray(keys), low, group_of, numbers, firsts))
     return Groups(numbers, firsts[:count])
