@@ -107,6 +107,20 @@ def pauses_minorities(nodes: Nodes) -> bool:
     return numbers(version or "") < WITHOUT_PARTITION_HANDLING and not os.environ.get(KHEPRI)
 
 
+def store_metadata(nodes: Nodes) -> None:
+    """Returns when all streams and queues that exist are on the disks of all nodes. Mnesia writes them two seconds
+    late: if all nodes are killed before that, they are forgotten, with everything that was confirmed in them."""
+    known: set[str] | None = None
+    while pauses_minorities(nodes) and known != (found := _listed(nodes)):
+        known = found
+        for name in nodes.names:
+            nodes.ctl(name, "eval", "ok = mnesia:sync_log().")
+
+
+def _listed(nodes: Nodes) -> set[str]:
+    return set(nodes.ctl(nodes.names[0], "list_queues", "name").split())
+
+
 def use_khepri_if_chosen(nodes: Nodes) -> None:
     """Versions before 4.2 use Mnesia otherwise."""
     if os.environ.get(KHEPRI):

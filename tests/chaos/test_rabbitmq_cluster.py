@@ -19,7 +19,7 @@ from cauce.errors import BrokerFailed
 from cauce.fabric.rabbitmq.settings.required import PER_QUEUE_TIMEOUT
 from cauce.lab.broker.nodes import Nodes
 from cauce.lab.broker.releases import choose
-from tests.brokers import restart_partitioned
+from tests.brokers import restart_partitioned, store_metadata
 from tests.chaos.interrupted import Case, Interrupted, half_way, make_case, until_work_goes_on
 from tests.service.running import Running, until
 
@@ -129,6 +129,7 @@ def lose_the_majority(world: World) -> None:
 
 
 def lose_all(world: World) -> None:
+    store_metadata(world.nodes)
     for name in world.nodes.names:
         world.nodes.kill(name)
     for name in world.nodes.names:

@@ -8,10 +8,11 @@ from itertools import permutations
 import pytest
 
 from cauce.api.jobs import ENDED, JobStatus
-from cauce.fabric.memory import Store
+from cauce.fabric.memory import MemoryFabric, Store
+from cauce.fabric.records import Kind
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.job.outcome import Outcome
-from cauce.job.topology import JOB_LOG
+from cauce.job.topology import JOB_LOG, SHARED_GROUP
 from tests.gateway.lagging import SlowFabric
 from tests.gateway.serving import JOB, OWNER, Sent, World, send
 
@@ -87,4 +88,23 @@ def test_an_end_that_was_shown_stays_whichever_gateway_answers(order: tuple[str,
             if status.state in ENDED:
                 assert shown in (None, status)
                 shown = status
+    world.close()
+
+
+@pytest.mark.parametrize("kind", ["reports", "answer", "edge"])
+def test_a_job_whose_output_lost_a_confirmed_record_fails_and_names_the_log(kind: str, sent: Sent) -> None:
+    """As when the broker has forgotten a new stream because all its nodes were killed. Pages of an answer that needs no
+    fold are in the log of an edge."""
+    store = Store()
+    world = World(lambda: MemoryFabric(store))
+    complete(world, sent)
+    logs = {log: each for log, each in store.jobs[NAME].logs.items() if log.group == SHARED_GROUP}
+    log, records = next((log, each) for log, by in logs.items() if log.name.startswith(kind) for each in by.values())
+    records.remove(next(each for each in records if each.kind == Kind.DATA))
+    gateway = world.gateway()
+    gateway.sweep()
+    status = gateway.status(OWNER, JOB)
+    assert (status.state, status.code) == ("failed", "corrupt")
+    assert f"log {log} of job {NAME} does not hold all records that were confirmed in it" in status.cause
+    assert world.gateway().status(OWNER, JOB) == status
     world.close()

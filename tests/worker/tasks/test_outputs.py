@@ -21,11 +21,13 @@ WIDE = pl.DataFrame({"k": range(60), "all": [[number] * (number * 7 % 50) for nu
 def pages_of(frame: pl.DataFrame, step: int, page_rows: int, page_bytes: int) -> list[pl.DataFrame]:
     """The pages of rows that are added `step` at a time."""
     sent: list[Record] = []
+    confirmed: list[int] = []
     limits = Limits(page_rows=page_rows, page_bytes=page_bytes)
     task = SimpleNamespace(
         context=SimpleNamespace(limits=limits),
         spec=SimpleNamespace(number=1),
         emit=lambda log, output: sent.append(output),
+        flush=lambda: confirmed.append(len(sent)),
     )
     output = PageOutput(task, Log("result"))  # type: ignore[arg-type]
     for start in range(0, max(frame.height, 1), step):
@@ -33,6 +35,8 @@ def pages_of(frame: pl.DataFrame, step: int, page_rows: int, page_bytes: int) ->
     output.end()
     assert sent[-1].kind == Kind.END
     assert sent[-1].seq == len(sent) - 1
+    # A reader relies on it: the number of pages is sent after all pages are confirmed.
+    assert confirmed == [len(sent) - 1]
     return [load_frame(each.body) for each in sent[:-1]]
 
 

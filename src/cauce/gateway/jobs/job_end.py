@@ -20,6 +20,7 @@ from cauce.gateway.jobs.statuses import figures_of, read_manifest
 from cauce.gateway.jobs.tombstones import Tombstone
 from cauce.job.outcome import Outcome
 from cauce.runner.local_client import enqueue_tasks
+from cauce.worker.tasks.lost_records import lost_records
 
 _TRIM_AGAIN_S = 30.0
 """Trim again after this time: a worker that had not read the end of the job may have appended once more."""
@@ -90,6 +91,7 @@ class JobEnds:
             status = self._context.statuses.of_unreadable(owner, job, data)
         else:
             self._record_end(view)
+            view = self._fail_if_lost(view)
             self._trim(view)
             self._enqueue_again(view)
             self._fail_without_worker(view)
@@ -122,6 +124,25 @@ class JobEnds:
         self._views.refresh(view, consistent=True)
         self._trim(view)
         self._context.notify(view.state, self._context.statuses.of_view(view))
+
+    def _fail_if_lost(self, view: JobView) -> JobView:
+        """Fails a job if confirmed records of its answers or reports are lost: a producer closes its output when all of
+        its records are confirmed. Must never judge records that are only late: it judges after two read barriers, the
+        second one followed by a read of all logs from their start. Returns the view that has read the most."""
+        if view.outcome is not None or view.short_log() is None:
+            return view
+        self._views.refresh(view, consistent=True)
+        if view.outcome is not None or view.short_log() is None:
+            return view
+        self._views.forget(view.name)
+        again = self._views.view(view.name, view.data)
+        if again is None:
+            return view
+        self._views.refresh(again, consistent=True)
+        short = again.short_log()
+        if short is not None and again.outcome is None:
+            self.fail(again, lost_records(short.log, again.name, short.names))
+        return again
 
     def fail(self, view: JobView, problem: CauceError) -> None:
         if self._append(view, Outcome("failed", str(problem), problem.code, self._context.clock())):

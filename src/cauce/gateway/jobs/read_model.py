@@ -25,7 +25,7 @@ from cauce.fabric.contract import Fabric, Log
 from cauce.fabric.names import job_name, owner_and_job
 from cauce.fabric.records import CLIENT, Kind
 from cauce.gateway.errors import JobDamaged, JobOver, NoSuchJob, Unavailable
-from cauce.gateway.jobs.output_logs import AnswerLog, ReportLog
+from cauce.gateway.jobs.output_logs import AnswerLog, NumberedLog, ReportLog
 from cauce.gateway.jobs.progress.history import History
 from cauce.gateway.jobs.tombstones import Tombstone, TombstoneStore
 from cauce.job.completion import Names
@@ -196,6 +196,11 @@ class JobView:
     def complete(self) -> bool:
         """Whether all answers and all reports are complete."""
         return all(names.complete for names in self.names)
+
+    def short_log(self) -> NumberedLog | None:
+        """A log of answers or reports that a producer has closed with more records than were read from it."""
+        logs = (*self.reports.values(), *self.answers.values())
+        return next((log for log in logs if log.names.closed_and_short()), None)
 
     @property
     def state(self) -> State:

@@ -77,9 +77,11 @@ class PageOutput:
         self._held, self._held_rows, self._held_bytes = [rest], rest.height, weigh(rest)
 
     def end(self) -> None:
-        """Sends the remaining rows and the number of pages. There is at least one page."""
+        """Sends the remaining rows, and the number of pages after all of them are confirmed: its reader relies on that.
+        There is at least one page."""
         if self._held_rows or not self.pages:
             self._send(pl.concat(self._held))
+        self._task.flush()
         self._task.emit(self._log, record(Kind.END, self._task.spec.number, self.pages))
 
     def _send(self, page: pl.DataFrame) -> None:

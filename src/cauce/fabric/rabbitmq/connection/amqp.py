@@ -28,6 +28,8 @@ HEARTBEAT_S = 5
 CONNECT_S = 5.0
 ANSWER_S = 10.0
 """Timeout of a request to the broker; declaring a stream on three nodes takes longest."""
+EACH_S = 0.5
+"""Added to it for each of several requests at once."""
 STALL_S = 5.0
 """Timeout within a partly received or sent frame."""
 TICK_S = 0.5
@@ -191,7 +193,7 @@ class Connection(amqp.Connection):  # type: ignore[misc]
             each.channel.on_closed = partial(refused, number)
             each.channel.on_method(each.answer, partial(unanswered.discard, number))
             each.channel.send_method(each.method, each.signature, each.arguments)
-        before, self.answer_by = self.answer_by, monotonic() + self.answer_s
+        before, self.answer_by = self.answer_by, monotonic() + self.answer_s + EACH_S * len(requests)
         try:
             while unanswered:
                 self.drain_events()
