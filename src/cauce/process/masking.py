@@ -10,12 +10,10 @@ _FILES = re.compile(r"files:(?!//)", re.IGNORECASE)
 _PORT = re.compile(r":(?!\d{1,5}(?:[,/?]|$))[^,?\]]*$")
 _TO_LAST_AT = rf"(?:(?!\s(?:{_SCHEME.pattern})).)*@"
 """Up to the last `@` of the line, or before the next address: a password may contain spaces."""
-_IN_TEXT = (
-    rf"""\b(?!(?:{_SCHEME.pattern})/*user:password@)(?:
+_IN_TEXT = rf"""\b(?!(?:{_SCHEME.pattern})/*user:password@)(?:
     (?P<broker>amqps?:/+){_TO_LAST_AT}    # may also mask a host, which is harmless
     |(?P<web>[A-Z][A-Z0-9+.-]*://)(?=[^\s/@:]+:(?!\d{{1,5}}(?:[\s,/?;.)]|$))[^\s/@]){_TO_LAST_AT}
     |(?P<other>{_SCHEME.pattern})\S*@)"""
-)
 """Not the placeholder, in messages that show how to write an address. An address that is not a broker's extends beyond
 a space only where a password has begun: a name, and after a colon something that is not a port."""
 
