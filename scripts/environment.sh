@@ -5,7 +5,7 @@
 # nothing in it is changed.
 
 lock=$1
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 venv=$root/.venv
 stamp=$venv/.$lock.sum
 
@@ -52,7 +52,11 @@ PYTHON
 make_environment() {
     local base other
     if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$(sum_of "$lock")" ]; then
-        is_foreign || use_own_sources
+        if ! is_foreign; then
+            use_own_sources
+            # A lock that was written again with the same content needs no second look.
+            touch "$stamp"
+        fi
         return
     fi
     if is_foreign; then
@@ -95,7 +99,13 @@ make_environment() {
     done
 }
 
-(
+# Whether the environment is this clone's own and was made after the last change of the lock. Starts no process.
+is_current() {
+    [ ! -L "$venv" ] && [ -x "$venv/bin/python" ] && [ "$stamp" -nt "$root/$lock" ] &&
+        [ "$stamp" -nt "$root/scripts/environment.sh" ] && read_sources && [ "$sources" = "$root/src" ]
+}
+
+is_current || (
     # One at a time: two commands started together would install over each other.
     if command -v flock >/dev/null 2>&1; then
         exec 9> "$root/.venv.lock"

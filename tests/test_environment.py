@@ -54,9 +54,9 @@ def own_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def set_up(clone: Path) -> subprocess.CompletedProcess[str]:
+def set_up(clone: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [
-        "bash",
+        shutil.which("bash") or "bash",
         "-euo",
         "pipefail",
         "-c",
@@ -64,6 +64,7 @@ def set_up(clone: Path) -> subprocess.CompletedProcess[str]:
         "exec $python -c 'import cauce.scan.warm_up as used; print(used.__file__)'",
     ]
     environment = {**own_environment(), "CAUCE_PYTHON": getattr(sys, "_base_executable", sys.executable)}
+    environment |= variables
     return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -114,3 +115,17 @@ def test_a_moved_clone_uses_its_own_sources_and_installs_nothing(clone: Path, tm
     done = set_up(moved)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{moved}/src/cauce/scan/warm_up.py\n"
+
+
+def test_a_current_environment_is_found_without_starting_programs(clone: Path) -> None:
+    done = set_up(clone, PATH="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{clone}/src/cauce/scan/warm_up.py\n"
+
+
+def test_a_lock_that_was_written_again_is_compared_once(clone: Path) -> None:
+    stamp = clone / ".venv" / ".requirements.lock.sum"
+    os.utime(stamp, (1, 1))
+    assert set_up(clone).returncode == 0
+    assert stamp.stat().st_mtime > (clone / "requirements.lock").stat().st_mtime
+    assert set_up(clone, PATH="").returncode == 0

@@ -1,5 +1,5 @@
-"""Loads modules from one file of byte code instead of from hundreds. To find a module and open its file takes as long
-as to execute its code, and a small command loads nearly eight hundred.
+"""Loads modules from one file of byte code instead of from hundreds. To find a module and to open its file takes about
+as long as to execute its code, and a small command loads more than seven hundred.
 
 Python's own rule decides whether the byte code of a module is used: its source file must have the same size and time of
 modification as when it was compiled. Everything else is imported as usual. The archive lies in the cache of this

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from random import Random
 
+import polars as pl
+import pytest
+from rich.console import Console
+
+from cauce.plan.outputs import TEXT
+from cauce.terminal.answers import AnswerTable
 from tests.terminal.terminal import cauce, run_in_terminal
 
 
@@ -43,3 +51,44 @@ def test_progress_fits_a_narrow_terminal(tmp_path: Path) -> None:
     assert session.code == 0
     assert "5/5 bytes" in session.text
     assert "…" not in session.text
+
+
+def tables() -> list[AnswerTable]:
+    """Tables of all shapes: random widths, rows, texts and numbers, for several terminals."""
+    random = Random(7)
+    made: list[AnswerTable] = []
+    for _ in range(150):
+        height = random.choice([0, 1, 2, 6])
+        columns: dict[str, list[str] | list[int] | list[float]] = {}
+        for number in range(random.randint(1, 6)):
+            name = "".join(random.choices("abc_ d", k=random.randint(1, 14))).strip() + str(number)
+            if random.random() < 0.5:
+                columns[name] = [random.randint(-(10**9), 10 ** random.randint(1, 12)) for _ in range(height)]
+            else:
+                columns[name] = ["".join(random.choices("xyz []:/", k=random.randint(0, 60))) for _ in range(height)]
+        frame = pl.DataFrame(columns, schema={name: _dtype(values) for name, values in columns.items()})
+        title = "sql.q1  " + "which one " * random.randint(0, 3)
+        made.append(AnswerTable.of(title, frame, dict.fromkeys(frame.columns, TEXT), height + random.choice([0, 3])))
+    return made
+
+
+def _dtype(values: list[str] | list[int] | list[float]) -> pl.DataType:
+    return pl.String() if values and isinstance(values[0], str) else pl.Int64()
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "120"])
+def test_the_plain_text_of_a_table_is_that_of_rich(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    plain = [each for each in tables() if each.is_plain()]
+    assert len(plain) > 20
+    for each in plain:
+        printed = io.StringIO()
+        Console(file=printed, width=int(columns), highlight=False).print(each.styled())
+        assert each.plain_text() == printed.getvalue()
+
+
+@pytest.mark.parametrize("text", ["日本", "a\tb", "e\u0301", "\x1b[31m", "a\nb"])
+def test_texts_of_other_widths_are_left_to_rich(text: str) -> None:
+    frame = pl.DataFrame({"a": [text]})
+    assert not AnswerTable.of("t", frame, dict.fromkeys(frame.columns, TEXT), 1).is_plain()

@@ -49,7 +49,7 @@ def test_views_of_a_slice_are_those_of_its_rows() -> None:
 
 def test_no_keys_have_no_numbers() -> None:
     numbered = number_keys(np.empty(0, np.uint64))
-    assert (numbered.count, len(numbered.numbers)) == (0, 0)
+    assert (numbered.firsts.size, len(numbered.numbers)) == (0, 0)
 
 
 def test_values_are_added_by_number() -> None:
