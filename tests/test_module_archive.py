@@ -30,7 +30,7 @@ class Place:
     def run(self, code: str = IMPORT, *, write: bool = True) -> str:
         """What a process prints that uses the archive, and renews it if that is allowed."""
         program = (
-            "import sys\nfrom importlib.machinery import PathFinder\nfrom cauce import module_archive as used\n"
+            "import sys\nfrom importlib.machinery import PathFinder\nimport cauce.module_archive as used\n"
             f"used._MOST_MISSING = 0\narchive = used.Archive({str(self.archive)!r})\n"
             "sys.meta_path.insert(sys.meta_path.index(PathFinder), archive)\n"
             f"{code}\narchive.renew()\n"
