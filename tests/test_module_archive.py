@@ -17,7 +17,8 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.archive = folder / "archive.bin"
+        self.archive = folder / "archives" / "modules-0.bin"
+        self.archive.parent.mkdir()
         self.source = folder / "path" / "box" / "inner.py"
         self.source.parent.mkdir(parents=True)
         (self.source.parent / "__init__.py").write_text("")
@@ -29,7 +30,7 @@ class Place:
     def run(self, code: str = IMPORT, *, write: bool = True) -> str:
         """What a process prints that uses the archive, and renews it if that is allowed."""
         program = (
-            "import sys\nfrom importlib.machinery import PathFinder\nfrom cauce import module_archive as used\n"
+            "import sys\nfrom importlib.machinery import PathFinder\nimport cauce.module_archive as used\n"
             f"used._MOST_MISSING = 0\narchive = used.Archive({str(self.archive)!r})\n"
             "sys.meta_path.insert(sys.meta_path.index(PathFinder), archive)\n"
             f"{code}\narchive.renew()\n"
@@ -107,6 +108,18 @@ def test_nothing_is_written_where_python_may_not_write(place: Place) -> None:
 def test_a_directory_that_cannot_be_written_costs_nothing(place: Place) -> None:
     place.archive = place.folder / "missing" / "archive.bin"
     assert place.run() == "1 SourceFileLoader"
+
+
+def test_only_the_newest_archives_stay(place: Place) -> None:
+    for number in range(1, 9):
+        old = place.archive.with_name(f"modules-{number}.bin")
+        old.write_bytes(b"")
+        os.utime(old, (number, number))
+    other = place.archive.with_name("other.pyc")
+    other.write_bytes(b"")
+    place.run()
+    names = sorted(each.name for each in place.archive.parent.iterdir())
+    assert names == ["modules-0.bin", "modules-6.bin", "modules-7.bin", "modules-8.bin", "other.pyc"]
 
 
 def test_there_is_no_archive_if_modules_may_come_from_the_current_directory(place: Place) -> None:

@@ -26,6 +26,8 @@ _START = len(_FORMAT) + 8
 _PYC_HEADER = 16
 _MOST_MISSING = 24
 """Modules that an archive may lack before it is written again."""
+_NAME = "modules-"
+_MOST_ARCHIVES = 4
 
 Entry = tuple[str, str, bool, int, int, int, int]
 """Source file, byte code file, whether it is a package; time of modification and size of the source; place of the byte
@@ -78,6 +80,7 @@ class Archive:
         kept |= {name: found for name in list(sys.modules) if _belongs(name) and (found := _compiled(name)) is not None}
         with suppress(OSError):
             _write(self.path, kept, (self._others | self._missed) - kept.keys())
+            _remove_old(os.path.dirname(self.path))
 
 
 class _Loader(SourceFileLoader):
@@ -105,7 +108,7 @@ def install() -> Archive | None:
     process would then have others of the same names."""
     if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):
         return None
-    archive = Archive(os.path.join(os.path.dirname(__file__), "__pycache__", f"modules-{_environment()}.bin"))
+    archive = Archive(os.path.join(os.path.dirname(__file__), "__pycache__", f"{_NAME}{_environment()}.bin"))
     place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
     sys.meta_path.insert(place, archive)  # type: ignore[arg-type]
     return archive
@@ -118,10 +121,10 @@ def _environment() -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 
 
-def _changed(folder: str) -> int:
-    """When a file was added to a folder of the path: it may hide a module that comes later."""
+def _changed(path: str) -> int:
+    """When a file was written, or one was added to a folder of the path: it may hide a module that comes later."""
     try:
-        return os.stat(folder).st_mtime_ns
+        return os.stat(path).st_mtime_ns
     except OSError:
         return 0
 
@@ -177,6 +180,13 @@ def _write(path: str, modules: dict[str, tuple[Entry, bytes]], others: frozenset
     except OSError:
         os.unlink(temporary)
         raise
+
+
+def _remove_old(folder: str) -> None:
+    """Each environment has an archive, and a new one after every change of its packages: only the newest stay."""
+    paths = [entry.path for entry in os.scandir(folder) if entry.name.startswith(_NAME)]
+    for path in sorted(paths, key=_changed)[:-_MOST_ARCHIVES]:
+        os.unlink(path)
 
 
 def _placed(modules: dict[str, tuple[Entry, bytes]]) -> dict[str, Entry]:

@@ -18,7 +18,7 @@ import cauce
 from cauce.datasets import load
 from cauce.errors import DataNotFound, PlanError, UnknownName, UsageError
 from cauce.runner import library
-from cauce.runner.run import LITTLE_BYTES
+from cauce.runner.in_process import LITTLE_BYTES
 from cauce.terminal import notebook
 from tests.cli.running import small_books
 from tests.cli.visits import DECLARATION, LARGE, expected_regulars, write_visits

@@ -144,7 +144,7 @@ def _explain(options: SqlOptions, text: str, execution: RunOptions) -> None:
 
 def _is_little(options: SqlOptions, text: str) -> bool:
     """Whether the tables are so small that starting processes takes longer than reading them."""
-    from cauce.runner.run import LITTLE_BYTES
+    from cauce.runner.in_process import LITTLE_BYTES
     from cauce.runner.sql_source import bytes_named
 
     return bytes_named(text, options.data, options.given().schema) < LITTLE_BYTES

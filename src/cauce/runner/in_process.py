@@ -22,6 +22,9 @@ from cauce.worker.loop import Worker
 from cauce.worker.memory.spill import FileSpill, spill_folder
 from cauce.worker.tasks.limits import Limits
 
+LITTLE_BYTES = 32 << 20
+"""Below this, starting processes takes longer than reading the data."""
+
 JOB = "local"
 
 

@@ -16,8 +16,9 @@ from cauce.plan import Dataset
 from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers, in_notebook
 from cauce.runner.given_tables import folder_of_tables
+from cauce.runner.in_process import LITTLE_BYTES
 from cauce.runner.local_client import TableInput, Watch
-from cauce.runner.run import LITTLE_BYTES, run_for_answers, run_in_this_process
+from cauce.runner.run import run_for_answers, run_in_this_process
 from cauce.runner.sinks import Prepared, prepare
 from cauce.scan.reject_summary import RejectLimit
 

@@ -19,16 +19,13 @@ from cauce.job.manifest import PROGRAM, Manifest, MemoryShares
 from cauce.job.topology import Topology
 from cauce.process.memory_limit import MemoryBudget
 from cauce.runner.answers import Answers
-from cauce.runner.in_process import Settings
+from cauce.runner.in_process import LITTLE_BYTES, Settings
 from cauce.runner.local_client import Collect, Sink, Upload, Watch, check_logs, create
 from cauce.runner.sinks import Memory, Prepared, Silent, run_in_memory
 from cauce.runner.work_dir import WorkFolder
 from cauce.runner.worker_pool import WorkerPool
 from cauce.scan.parts import TableFile
 from cauce.scan.reader import cuts_hold, part_bytes_for
-
-LITTLE_BYTES = 32 << 20
-"""Below this, starting processes takes longer than reading the data."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
 POLL_SHARE = 0.02

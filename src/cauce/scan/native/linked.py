@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import platform
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ MANIFEST = "linked-kernels.json"
 class Manifest(msgspec.Struct, frozen=True):
     sources: str
     """The digest of the sources that the kernels were compiled from."""
+    stamps: str
+    """The digest of their sizes and times of modification: if it fits, their content is not read."""
     processor: str
     """The features of the processor that they were compiled for."""
     library: str
@@ -64,7 +67,13 @@ class LinkedKernels:
         return ctypes.cast(self._library[kernel.name], ctypes.c_void_p).value
 
     def is_valid(self) -> bool:
-        return self._library is not None and digest_of(self._sources) == self._manifest.sources
+        """Whether there is a library for this processor, compiled from these sources."""
+        return self._library is not None and self._is_of_sources
+
+    @cached_property
+    def _is_of_sources(self) -> bool:
+        found = self._manifest
+        return _stamps(self._sources) == found.stamps or digest_of(self._sources) == found.sources
 
 
 def link_all(kernels: Sequence[Kernel], sources: Path = SOURCES) -> None:
@@ -74,7 +83,8 @@ def link_all(kernels: Sequence[Kernel], sources: Path = SOURCES) -> None:
     except UsageError:
         return
     digest = hashlib.sha256(content).hexdigest()
-    manifest = Manifest(digest_of(sources), _processor(), digest, {each.name: signature(each) for each in kernels})
+    signatures = {each.name: signature(each) for each in kernels}
+    manifest = Manifest(digest_of(sources), _stamps(sources), _processor(), digest, signatures)
     store.keep_file(manifest.file, content)
     store.keep_file(MANIFEST, msgspec.json.encode(manifest))
 
@@ -104,6 +114,12 @@ def _manifest(folder: Path) -> Manifest | None:
 def _is_intact(path: Path, digest: str) -> bool:
     content = store.read_trusted(path)
     return content is not None and hashlib.sha256(content).hexdigest() == digest
+
+
+def _stamps(folder: Path) -> str:
+    paths = sorted(f"{below}/{name}" for below, _, names in os.walk(folder) for name in names if name.endswith(".py"))
+    found = [(path, each.st_mtime_ns, each.st_size) for path, each in zip(paths, map(os.stat, paths), strict=True)]
+    return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
 def _processor() -> str:
