@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -86,3 +87,28 @@ def test_other_types_are_left_to_polars() -> None:
     assert IntegerKeys.of(pl.Series(["a"])) is None
     assert IntegerKeys.of(pl.Series([1.0])) is None
     assert IntegerKeys.of(pl.Series([2**63], dtype=pl.UInt64)) is None
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("spread", [20, 10**6])
+@pytest.mark.parametrize("unique", [True, False])
+def test_joins_by_two_integers_are_those_of_polars(how: LookupJoin, spread: int, unique: bool) -> None:
+    rng = np.random.default_rng(7)
+    left, right = (
+        pl.DataFrame(
+            {
+                "a": pl.Series(rng.integers(-spread, spread, rows)).set(pl.Series(rng.random(rows) < 0.1), None),
+                "b": pl.Series(rng.integers(0, 7, rows), dtype=pl.Int32),
+                name: np.arange(rows),
+            }
+        )
+        for name, rows in (("x", 500), ("y", 300))
+    )
+    if spread > 20:
+        # Some keys of each side are those of the other.
+        right = pl.concat([right, left.head(50).select("a", "b", y=pl.col("x") + 1000)])
+    right = right.unique(["a", "b"], maintain_order=True) if unique else right
+    found = join(Late(left), Build(right, ["a", "b"]), how)
+    columns = left.columns if how in ("semi", "anti") else [*left.columns, "y"]
+    expected = left.join(right, on=["a", "b"], how=how, maintain_order="left_right")
+    assert_frame_equal(found.frame(columns), expected.select(columns))

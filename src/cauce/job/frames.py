@@ -18,6 +18,9 @@ from cauce.scan.integers.scatter import digest_bytes
 COMPRESS_BYTES = 1 << 16
 """Compressing smaller frames costs more time than it saves."""
 
+PACKED_ROWS = 500
+"""Fewer rows are faster to dump and load as Arrow IPC, whose cost for each column is lower."""
+
 
 def dump_frame(frame: pl.DataFrame, *, compress: bool = True) -> bytes:
     """Without `compress` it takes a third of the time to dump numbers, and a tenth to load them."""
@@ -42,19 +45,23 @@ def frame_record(producer: int, seq: int, frame: pl.DataFrame) -> Record:
 
 
 def dump_rows(frame: pl.DataFrame, *, compress: bool = True) -> bytes:
-    """As `dump_frame`, but packed if all columns have a fixed width: only this version of the program reads it, so it
-    is for data that ends with its job."""
-    packed = pack(frame)
+    """As `dump_frame`, but packed if there are many rows of numbers and texts: only this version of the program reads
+    it, so it is for data that ends with its job."""
+    packed = _packed(frame)
     return dump_frame(frame, compress=compress) if packed is None else packed.dump()
 
 
 def rows_record(producer: int, seq: int, frame: pl.DataFrame) -> Record:
     """As `frame_record`, with the body of `dump_rows`."""
-    packed = pack(frame)
+    packed = _packed(frame)
     if packed is None:
         return frame_record(producer, seq, frame)
     digest = _packed_digest(packed) if packed.is_canonical else frame_digest(frame)
     return record(Kind.DATA, producer, seq, packed.dump(), digest)
+
+
+def _packed(frame: pl.DataFrame) -> Packed | None:
+    return pack(frame) if frame.height >= PACKED_ROWS else None
 
 
 def _packed_digest(packed: Packed) -> int:

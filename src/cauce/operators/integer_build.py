@@ -4,7 +4,10 @@ bits."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +28,38 @@ _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt
 
 
 Counts = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class KeyCombination:
+    """One number for several integer keys, within the ranges of those of a build side."""
+
+    names: tuple[str, ...]
+    lows: tuple[int, ...]
+    spans: tuple[int, ...]
+
+    @staticmethod
+    def of(frame: pl.DataFrame, names: Sequence[str]) -> KeyCombination | None:
+        """None if some keys are no integers, or the combinations of their ranges exceed 62 bits."""
+        columns = [frame.get_column(name) for name in names]
+        if frame.is_empty() or any(each.dtype not in _INTEGERS for each in columns):
+            return None
+        lows = [int(each.min()) for each in columns]  # type: ignore[arg-type]
+        spans = [int(each.max()) - low + 1 for each, low in zip(columns, lows, strict=True)]  # type: ignore[arg-type]
+        return KeyCombination(tuple(names), tuple(lows), tuple(spans)) if prod(spans) < 1 << 62 else None
+
+    def keys(self, frame: pl.DataFrame) -> pl.Series:
+        """The number of each row; -1 if a key is null or outside its range."""
+        made = np.zeros(frame.height, np.int64)
+        outside = np.zeros(frame.height, np.bool_)
+        for name, low, span in zip(self.names, self.lows, self.spans, strict=True):
+            column = frame.get_column(name)
+            # Those outside, and nulls, have the number after the last one.
+            distance = _distances(column, np.array([low], np.int64).view(np.uint64), span)
+            outside |= distance == span
+            made = made * span + distance
+        made[outside] = -1
+        return pl.Series(made)
 
 
 class IntegerKeys:
@@ -173,7 +208,8 @@ class HashedKeys(IntegerKeys):
 
 def _integers(keys: pl.Series) -> Rows:
     """The keys as 64-bit integers; those under a null are 0."""
-    filled = keys.fill_null(0) if keys.null_count() else keys
+    short = keys if keys.dtype in _INTEGERS else keys.cast(pl.Int64)
+    filled = short.fill_null(0) if short.null_count() else short
     return np.ascontiguousarray(filled.rechunk().to_numpy(), np.int64)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
-from cauce.operators.integer_build import IntegerKeys
+from cauce.operators.integer_build import IntegerKeys, KeyCombination
 from cauce.operators.late import Late, Rows, without
 from cauce.scan.csv.lookup import TextSet
 
@@ -39,7 +39,18 @@ class Build:
 
     @cached_property
     def _integers(self) -> IntegerKeys | None:
-        return None if self._only is None else IntegerKeys.of(self._only)
+        if self._only is not None:
+            return IntegerKeys.of(self._only)
+        return None if self._combination is None else IntegerKeys.of(self._combination.keys(self._keyed))
+
+    @cached_property
+    def _combination(self) -> KeyCombination | None:
+        """How several integer keys become one."""
+        return None if self.nulls_equal or len(self.on) == 1 else KeyCombination.of(self._keyed, self.on)
+
+    def _integer_keys(self, frame: pl.DataFrame) -> pl.Series:
+        """The key of each row, if `_integers` has those of the right side."""
+        return frame.get_column(self.on[0]) if self._combination is None else self._combination.keys(frame)
 
     @cached_property
     def keys(self) -> pl.DataFrame:
@@ -57,7 +68,7 @@ class Build:
     def matching(self, rows: Late) -> Rows:
         """The indexes of the rows that have a match."""
         if self._integers is not None:
-            return self._integers.matching(rows.frame(self.on).to_series())
+            return self._integers.matching(self._integer_keys(rows.frame(self.on)))
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
         keys = rows.frame(self.on).with_row_index(_ROW)
@@ -65,12 +76,12 @@ class Build:
         return _indexes(found)
 
     def beside(self, rows: Late) -> Late | None:
-        """Fast inner join by one unique key, a text or an integer: matches are gathered by row number. None if the
+        """Fast inner join by a unique key, a text or integers: matches are gathered by row number. None if the
         join has another shape."""
         if not self.others.width or not self.unique:
             return None
         if self._integers is not None:
-            index, numbers = self._integers.rows(rows.frame(self.on).to_series())
+            index, numbers = self._integers.rows(self._integer_keys(rows.frame(self.on)))
         elif self._texts is not None:
             found = rows.find(self.on[0], self._texts)
             index = np.flatnonzero(found).astype(np.int64)
@@ -80,10 +91,10 @@ class Build:
         return rows.joined(index, self.others, numbers)
 
     def pairs(self, rows: Late, *, keep_all: bool) -> Late | None:
-        """Fast join by one integer key. With `keep_all`, rows without a match are kept. None for other keys."""
+        """Fast join by integer keys. With `keep_all`, rows without a match are kept. None for other keys."""
         if self._integers is None:
             return None
-        left, right = self._integers.pairs(rows.frame(self.on).to_series(), keep_all=keep_all)
+        left, right = self._integers.pairs(self._integer_keys(rows.frame(self.on)), keep_all=keep_all)
         return rows.take(left, gather(self.others, right))
 
     # Used only if a join may become far larger than its sides.
@@ -91,7 +102,7 @@ class Build:
     def groups(self, frame: pl.DataFrame) -> Rows:
         """The key number of each row of a frame; one past the last if the row matches no key."""
         if self._integers is not None:
-            slots = self._integers.slots(frame.get_column(self.on[0]))
+            slots = self._integers.slots(self._integer_keys(frame))
             return np.where(self._integers.counts[slots] > 0, slots, self._integers.size)
         numbered = self.keys.with_row_index(_ROW)
         keys = frame.select(self.on)

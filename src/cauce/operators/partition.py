@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.exact import one_zero
+from cauce.scan.arrow import index_series
 from cauce.scan.integers.columns import column_of, has_fixed_width, is_constant, is_fixed_width, values_of
 from cauce.scan.integers.scatter import Placement, mixed, scatter
 from cauce.scan.text_hash import text_hashes
@@ -21,6 +22,9 @@ Rows = npt.NDArray[np.int64]
 
 _FEW_PARTITIONS = 4
 """Up to this many, texts are filtered for each partition, which is faster than to gather them."""
+
+_MANY_ROWS = 500
+"""Fewer rows are moved all at once: the cost of a call for each column or partition is higher."""
 
 _NULL = np.uint64(0x1E)
 """The hash of a null among several keys: it must not send the row to the same partition as all others with a null."""
@@ -90,7 +94,8 @@ def split(frame: pl.DataFrame, keys: Sequence[str], partitions: int) -> list[pl.
         return [frame]
     if frame.is_empty():
         return [frame] * partitions
-    if not has_fixed_width(frame) and partitions <= _FEW_PARTITIONS:
+    many = frame.height >= _MANY_ROWS
+    if many and not has_fixed_width(frame) and partitions <= _FEW_PARTITIONS:
         numbers = partition_numbers(frame, keys, partitions)
         return [frame.filter(numbers == number) for number in range(partitions)]
     placement = Placement.of(key_hashes(frame, keys).to_numpy(), partitions)
@@ -105,6 +110,8 @@ def side_by_side(frame: pl.DataFrame, placement: Placement) -> pl.DataFrame:
     """The rows of each partition next to each other, in their order."""
     if np.count_nonzero(placement.counts) <= 1:
         return frame
+    if frame.height < _MANY_ROWS:
+        return frame[index_series(np.argsort(placement.numbers, kind="stable"))]
     positions = placement.positions()
     order: Rows | None = None
     made = []
