@@ -1,5 +1,5 @@
-"""Groups of a batch by numbers: keys that are integers or short texts are numbered by a kernel, in a fraction of the
-time that Polars needs to group them. All functions return None for other rows."""
+"""Groups of a batch by numbers: keys that are integers or texts are numbered by a kernel, in a fraction of the time
+that Polars needs to group them. All functions return None for other rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import polars as pl
 import pyarrow as pa
 
 from cauce.operators.exact import WHOLE
-from cauce.scan.arrow import arrow_series
+from cauce.scan.arrow import arrow_series, index_series
 from cauce.scan.csv.short_text import short_views
 from cauce.scan.integers.columns import Values, values_of
 from cauce.scan.integers.groups import combined_keys
 from cauce.scan.integers.numbering import Numbered, add_values, add_wide_values, number_keys
+from cauce.scan.text_hash import text_hashes
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Date)
 _MOST_64 = (1 << 63) - 1
@@ -30,11 +31,8 @@ def number_groups(frame: pl.DataFrame, keys: Sequence[str]) -> Numbered | None:
         if column.null_count():
             return None
         if column.dtype == pl.String:
-            views = short_views(column)
-            if views is None:
-                return None
-            numbered = number_keys(views)
-            if len(keys) == 1:
+            numbered = _number_texts(column)
+            if numbered is None or len(keys) == 1:
                 return numbered
             columns.append(numbered.numbers)
         elif column.dtype in _INTEGERS:
@@ -45,6 +43,16 @@ def number_groups(frame: pl.DataFrame, keys: Sequence[str]) -> Numbered | None:
             return None
     combined = combined_keys(columns)
     return None if combined is None else number_keys(combined[0])
+
+
+def _number_texts(texts: pl.Series) -> Numbered | None:
+    """Short texts by their views, others by their hash; None if different ones have the same."""
+    views = short_views(texts)
+    if views is not None:
+        return number_keys(views)
+    numbered = number_keys(text_hashes(texts))
+    firsts = texts[index_series(numbered.firsts)]
+    return numbered if bool((firsts[index_series(numbered.numbers)] == texts).all()) else None
 
 
 def whole_sums(values: pl.Series, numbered: Numbered) -> pl.Series | None:
