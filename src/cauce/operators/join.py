@@ -70,7 +70,7 @@ class Build:
         if self._integers is not None:
             return self._integers.matching(self._integer_keys(rows.frame(self.on)))
         if self._texts is not None:
-            return np.flatnonzero(rows.find(self.on[0], self._texts)).astype(np.int64)
+            return np.flatnonzero(rows.find(self.on[0], self._texts))
         keys = rows.frame(self.on).with_row_index(_ROW)
         found = keys.join(self.keys, on=self.on, how="semi", nulls_equal=self.nulls_equal, maintain_order="left")
         return _indexes(found)
@@ -84,7 +84,7 @@ class Build:
             index, numbers = self._integers.rows(self._integer_keys(rows.frame(self.on)))
         elif self._texts is not None:
             found = rows.find(self.on[0], self._texts)
-            index = np.flatnonzero(found).astype(np.int64)
+            index = np.flatnonzero(found)
             numbers = found[index].astype(np.int64) - 1
         else:
             return None

@@ -277,20 +277,21 @@ class Late:
         kept = self
         for predicate in predicates:
             index = kept._where(predicate)
-            if len(index) < kept.height:
+            if index is not None:
                 kept = kept.take(index)
         return kept
 
-    def _where(self, predicate: pl.Expr) -> Rows:
-        """The rows for which a predicate holds."""
+    def _where(self, predicate: pl.Expr) -> Rows | None:
+        """The rows for which a predicate holds; None for all of them."""
         column = _wanted_filled(predicate)
         if column is not None and self._source is not None and not self._has_built(column):
             # A non-null test does not need the column's values.
             filled = self._source.filled(column, self._rows)
             if filled is not None:
-                return np.flatnonzero(filled)
+                return None if filled.all() else np.flatnonzero(filled)
         mask = self.evaluate([predicate.alias("#mask")]).to_series()
-        return true_rows(mask)
+        rows = true_rows(mask)
+        return None if len(rows) == len(mask) else rows
 
     def evaluate(self, expressions: Sequence[pl.Expr]) -> pl.DataFrame:
         """The values of the expressions, one per row."""

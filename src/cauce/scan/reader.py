@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
 from cauce.errors import DataNotFound
+from cauce.process.limits import cores
 from cauce.scan.block import Block
+from cauce.scan.files.ahead import ahead
+from cauce.scan.files.file_bytes import compression_of
 from cauce.scan.formats.table import format_named, format_of
 from cauce.scan.headers import check_header
 from cauce.scan.parts import PART_BYTES, Buffer, Part, TableFile
@@ -14,6 +19,10 @@ from cauce.scan.tables import TableSpec
 
 MOST_PART_BYTES = 64 * 2**20
 PARTS_A_WORKER = 8
+_LARGE_BYTES = 1 << 20
+"""Smaller compressed files take less time than a thread."""
+_MOST_THREADS = 4
+"""Each holds up to two parts."""
 
 
 def part_bytes_for(files: list[TableFile], workers: int, most_bytes: int | None = None) -> int:
@@ -29,11 +38,17 @@ def parts_of(
 ) -> Iterator[Part]:
     """All parts of a table, numbered from 0 along its files. A file without rows yields one empty part, so that an
     empty table has columns too. With ``guess``, files that allow it are split without being read."""
-    seq = 0
-    for file in files:
-        for part in format_of(file.path).parts(file, spec, part_bytes, guess):
-            yield replace(part, seq=seq)
-            seq += 1
+    for seq, part in enumerate(_parts(files, spec, part_bytes, guess)):
+        yield replace(part, seq=seq)
+
+
+def _parts(files: list[TableFile], spec: TableSpec, part_bytes: int, guess: bool) -> Iterator[Part]:
+    makes = [partial(format_of(file.path).parts, file, spec, part_bytes, guess) for file in files]
+    large = [file for file in files if compression_of(file.path) and file.bytes >= _LARGE_BYTES]
+    if len(large) > 1:
+        # Their parts carry their bytes, which are decompressed here.
+        return ahead(makes, min(cores(), _MOST_THREADS))
+    return chain.from_iterable(make() for make in makes)
 
 
 def cuts_hold(files: list[TableFile], spec: TableSpec, part_bytes: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from cauce.scan.cells.kinds import Date, Decimal, Identifier, Integer, Text
@@ -60,3 +61,17 @@ def test_values_are_those_of_the_cells() -> None:
 def test_an_empty_part_has_its_columns() -> None:
     block = block_of(b"")
     assert [len(block.column(name, None)) for name in COLUMNS] == [0] * len(COLUMNS)
+
+
+def test_short_texts_of_all_rows_are_built_again_in_the_next_part() -> None:
+    data = b"1,2,3,2024-01-01,ann\n2,3,4,2024-01-02,\n"
+    first, again = (block_of(data), block_of(data).column("name", None)), block_of(data)
+    assert again.column("name", None).equals(first[1], null_equal=True)
+    assert again.column("name", np.array([1, 0])).to_list() == [None, "ann"]
+    assert again.filled("name", None).tolist() == [True, False]
+
+
+def test_a_text_that_is_not_short_is_read_where_others_were() -> None:
+    block_of(b"1,2,3,2024-01-01,ann\n").column("name", None)
+    long = block_of(b"1,2,3,2024-01-01,b\n1,2,3,2024-01-01,a name of more than twelve bytes\n")
+    assert long.column("name", None).to_list() == ["b", "a name of more than twelve bytes"]

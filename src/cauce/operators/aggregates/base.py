@@ -36,7 +36,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Addend:
-    """A column of states that are sums over the rows of a group: of integers, or of a constant."""
+    """A column of states that are sums over the rows of a group: of integers, or of a constant. Integers of 128 bits are
+    rows of a low and a high half."""
 
     dtype: pl.DataType
     values: npt.NDArray[np.int64] | None = None
@@ -48,10 +49,12 @@ class RowValues(Protocol):
 
     def dtype(self, column: str) -> pl.DataType: ...
 
-    def has_nulls(self, column: str) -> bool: ...
+    def filled(self, column: str) -> npt.NDArray[np.int64] | None:
+        """1 for each value, 0 for each null; None if there are no nulls."""
 
     def of(self, column: str) -> npt.NDArray[np.int64] | None:
-        """Integers, or decimals in units of their last digit; None if there are nulls, or a sum may exceed 64 bits."""
+        """Integers, or decimals in units of their last digit; 0 for nulls. Decimals have 128 bits if a sum may exceed
+        64. None if a sum may exceed the bits of its values."""
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,7 @@ class Count(Aggregate):
         return [pl.col(self.column).is_not_null().cast(pl.Int64).alias(name)]
 
     def addends(self, rows: RowValues, name: str) -> dict[str, Addend] | None:
-        if self.column is not None and rows.has_nulls(self.column):
-            return None
-        return {name: Addend(pl.Int64(), constant=1)}
+        return {name: counted(rows, self.column)}
 
     def adds(self, types: Types, name: str) -> bool:
         return True
@@ -52,3 +50,9 @@ class Count(Aggregate):
 
     def dtype(self, types: Types) -> pl.DataType:
         return pl.Int64()
+
+
+def counted(rows: RowValues, column: str | None) -> Addend:
+    """The number of rows; with a column, of its non-null values."""
+    filled = None if column is None else rows.filled(column)
+    return Addend(pl.Int64(), filled, constant=1)

@@ -1,5 +1,5 @@
-"""Partial states that are sums over the rows of a group, by kernels: counts, and sums of integers and decimals without
-nulls. Returns None wherever Polars has to group the rows."""
+"""Partial states that are sums over the rows of a group, by kernels: counts, and sums of integers and decimals. Returns
+None wherever Polars has to group the rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy.typing as npt
 import polars as pl
 
 from cauce.operators.aggregates.base import Addend, Aggregates, Batch
+from cauce.operators.wide_sum import sums_fit
 from cauce.scan.arrow import index_series
 from cauce.scan.csv.short_text import short_views
 from cauce.scan.integers.columns import column_of, is_fixed_width, values_of
 from cauce.scan.integers.group_numbers import Groups, group_rows
 from cauce.scan.integers.numbering import number_keys
+from cauce.scan.integers.wide import decimals, words_of
+from cauce.scan.text_hash import text_hashes
 
 _MOST_SLOTS = 1 << 16
 """Combinations of keys that are always numbered by a table of all of them."""
@@ -49,7 +52,10 @@ def row_sums(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
 def _state(name: str, addend: Addend, groups: Groups) -> pl.Series:
     if addend.values is None:
         return column_of(name, groups.sizes * addend.constant, addend.dtype)
-    return column_of(name, groups.sums(addend.values), addend.dtype)
+    sums = groups.sums(addend.values)
+    if isinstance(addend.dtype, pl.Decimal) and sums.ndim > 1:
+        return decimals(sums, addend.dtype).alias(name)
+    return column_of(name, sums, addend.dtype)
 
 
 @dataclass
@@ -59,29 +65,32 @@ class _RowValues:
     frame: pl.DataFrame
     _found: dict[str, npt.NDArray[np.int64] | None] = field(default_factory=dict)
 
-    def has_nulls(self, column: str) -> bool:
-        return bool(self.frame.get_column(column).null_count())
-
     def dtype(self, column: str) -> pl.DataType:
         return self.frame.schema[column]
 
-    def of(self, column: str) -> npt.NDArray[np.int64] | None:
-        """Integers, or decimals in units of their last digit; None if there are nulls, or a sum may exceed 64 bits."""
+    def filled(self, column: str) -> Numbers | None:
+        found = self.frame.get_column(column)
+        return found.is_not_null().cast(pl.Int64).to_numpy() if found.null_count() else None
+
+    def of(self, column: str) -> Numbers | None:
         if column not in self._found:
             self._found[column] = self._values(self.frame.get_column(column))
         return self._found[column]
 
-    def _values(self, column: pl.Series) -> npt.NDArray[np.int64] | None:
-        if column.null_count() or not (column.dtype.is_integer() or isinstance(column.dtype, pl.Decimal)):
+    def _values(self, column: pl.Series) -> Numbers | None:
+        is_decimal = isinstance(column.dtype, pl.Decimal)
+        if not (column.dtype.is_integer() or is_decimal):
             return None
         values = values_of(column) if is_fixed_width(column.dtype) else None
-        if values is None or max(-int(values.min()), int(values.max())) * len(values) >= 1 << 63:
+        if values is not None and max(-int(values.min()), int(values.max())) * len(values) < 1 << 63:
+            return values.astype(np.int64, copy=False)
+        if not is_decimal or not sums_fit(self.frame, (), column.name):
             return None
-        return values.astype(np.int64, copy=False)
+        return words_of(column.fill_null(0) if column.null_count() else column)
 
 
 def _groups(frame: pl.DataFrame, keys: Sequence[str]) -> Groups | None:
-    """The group of each row; None if a key is neither an integer nor a short text, or all together exceed 63 bits."""
+    """The group of each row; None if a key is neither an integer nor a text, or all together exceed 63 bits."""
     first, *others = (_near(_numbers(frame.get_column(key))) for key in keys)
     for other in others:
         if first is None or other is None or first.size * other.size >= 1 << 63:
@@ -107,10 +116,7 @@ def _numbers(key: pl.Series) -> Numbers | None:
         return None
     if key.dtype == pl.String:
         codes = _short_texts(key)
-        if codes is not None:
-            return codes
-        views = short_views(key)
-        return None if views is None else number_keys(views).numbers.astype(np.int64)
+        return _numbered_texts(key) if codes is None else codes
     if not (key.dtype.is_integer() or key.dtype == pl.Date) or key.dtype == pl.UInt64:
         return None
     values = values_of(key)
@@ -126,6 +132,17 @@ def _near(numbers: Numbers | None) -> _Keys | None:
         return _Keys(numbers, low, high - low + 1)
     groups = number_keys(np.ascontiguousarray(numbers).view(np.uint64))
     return _Keys(groups.numbers.astype(np.int64), 0, len(groups.firsts))
+
+
+def _numbered_texts(key: pl.Series) -> Numbers | None:
+    """Texts as the numbers of their first occurrences: by their views, or by their hashes if they are longer. None if
+    different ones have the same hash."""
+    views = short_views(key)
+    if views is not None:
+        return number_keys(views).numbers.astype(np.int64)
+    groups = number_keys(text_hashes(key))
+    first = key[index_series(groups.firsts)][index_series(groups.numbers)]
+    return groups.numbers.astype(np.int64) if bool((first == key).all()) else None
 
 
 def _short_texts(key: pl.Series) -> Numbers | None:

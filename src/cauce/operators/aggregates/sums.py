@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cauce.operators.aggregates.base import UNKNOWN, Addend, Batch, OfColumn, RowValues, Types, is_number
+from cauce.operators.aggregates.count import counted
 from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts
 from cauce.operators.wide_sum import is_wide, sums_fit, wide_means, wide_sums, wide_values
 
@@ -114,8 +115,7 @@ class Mean(Sum):
 
     def addends(self, rows: RowValues, name: str) -> dict[str, Addend] | None:
         sums = super().addends(rows, name)
-        # There are no nulls.
-        return None if sums is None else {**sums, _count(name): Addend(pl.Int64(), constant=1)}
+        return None if sums is None else {**sums, _count(name): counted(rows, self.column)}
 
     def merge(self, batch: Batch, name: str) -> list[pl.Expr]:
         return [*super().merge(batch, name), pl.col(_count(name)).sum()]

@@ -15,7 +15,7 @@ import polars as pl
 from cauce.scan.block import RAW_CHARACTERS, Block, Mask, Rows, record_rejects
 from cauce.scan.cells.cell_kernel import NULL
 from cauce.scan.cells.decode import Parsed, all_bad, has_fixed_width, parse, parse_located, parsed_column
-from cauce.scan.cells.kinds import Kind
+from cauce.scan.cells.kinds import Kind, Text
 from cauce.scan.csv.gather import gather_bytes, gather_text, present
 from cauce.scan.csv.located import Located, Scanner, line_of, locate
 from cauce.scan.csv.lookup import UNSURE, Numbers, TextSet
@@ -23,7 +23,18 @@ from cauce.scan.csv.pieces import read_pieces
 from cauce.scan.csv.short_text import gather_short_text
 from cauce.scan.tables import TableSpec
 
+_MOST_REMEMBERED = 1_000
+_whole_texts: dict[tuple[str, str], None] = {}
+"""Tables and columns whose texts were short, and were built for all rows of a part. In the next part, they are built
+while its bytes are in the cache."""
+
 _LINE_ENDS = re.compile(rb"(?:\r?\n)+\Z")
+
+
+def _remember(table: str, column: str) -> None:
+    _whole_texts[table, column] = None
+    if len(_whole_texts) > _MOST_REMEMBERED:
+        del _whole_texts[next(iter(_whole_texts))]
 
 
 class Scanned(TypedDict):
@@ -71,19 +82,30 @@ class CsvBlock(Block):
         # Every typed column is decoded in the end if all its cells are checked.
         typed = [name for name in names if name in columns and self._is_decoded_early(name) and not late]
         kept = sorted({self._slot[name] for name in names if name not in typed})
-        self._read(typed, kept)
+        self._read(typed, kept, [name for name in names if self._is_built_early(name)])
 
     def _is_decoded_early(self, name: str) -> bool:
         return has_fixed_width(self.spec.columns[name].kind) and not self.nulls(name)
 
-    def _read(self, typed: list[str], kept: list[int]) -> None:
+    def _is_built_early(self, name: str) -> bool:
+        is_text = isinstance(self.spec.columns[name].kind, Text)
+        return is_text and (self.spec.name, name) in _whole_texts and not self.nulls(name)
+
+    def _read(self, typed: list[str], kept: list[int], texts: list[str]) -> None:
         kinds = [(self._slot[name], self.spec.columns[name].kind) for name in typed]
-        pieces = read_pieces(Scanner(**self._scanned()), self._buffer, self._length, len(self._places), kinds, kept)
+        text_slots = [self._slot[name] for name in texts]
+        scanner = Scanner(**self._scanned())
+        pieces = read_pieces(scanner, self._buffer, self._length, len(self._places), kinds, kept, text_slots)
         self.height = pieces.rows
         self._whole = pieces.whole
         self._faults = pieces.faults
         self._decoded = dict(zip(typed, pieces.decoded, strict=True))
         self._cells = dict(zip(kept, pieces.located, strict=True))
+        for name, short in zip(texts, pieces.texts, strict=True):
+            if short is None:
+                _whole_texts.pop((self.spec.name, name), None)
+            else:
+                self._texts[name] = short.series()
 
     def _scanned(self) -> Scanned:
         return {
@@ -155,6 +177,8 @@ class CsvBlock(Block):
         if not texts:
             short = gather_short_text(self._buffer, cells.start, cells.length, cells.escaped, rows)
         if short is not None:
+            if rows is None:
+                _remember(self.spec.name, name)
             return short
         built = gather_text(
             self._buffer, cells.start, cells.length, cells.escaped, rows,

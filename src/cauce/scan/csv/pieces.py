@@ -15,6 +15,7 @@ from cauce.scan.cells.cell_kernel import States
 from cauce.scan.cells.decode import fixed_width
 from cauce.scan.cells.kinds import Kind
 from cauce.scan.csv.located import Located, Scanner, room
+from cauce.scan.csv.short_text import ShortTexts, short_texts
 from cauce.scan.native.simd import Bytes, Ints
 
 PIECE_BYTES = 2**20
@@ -48,6 +49,8 @@ class Pieces:
     whole: bool
     decoded: list[tuple[NDArray[Any], States]]
     located: list[Cells]
+    texts: list[ShortTexts | None]
+    """None if a column has texts that are not short."""
 
 
 class _Growing:
@@ -55,23 +58,47 @@ class _Growing:
 
     def __init__(self) -> None:
         self._array: NDArray[Any] | None = None
-        self._size = 0
+        self.size = 0
 
     def add(self, piece: NDArray[Any], expected: int) -> None:
         """`expected` is an estimate of the final size."""
-        end = self._size + len(piece)
+        end = self.size + len(piece)
         if self._array is None or end > len(self._array):
             grown = np.empty((max(expected, end), *piece.shape[1:]), piece.dtype)
             if self._array is not None:
-                grown[: self._size] = self._array[: self._size]
+                grown[: self.size] = self._array[: self.size]
             self._array = grown
-        self._array[self._size : end] = piece
-        self._size = end
+        self._array[self.size : end] = piece
+        self.size = end
 
     @property
     def array(self) -> NDArray[Any]:
         assert self._array is not None
-        return self._array[: self._size]
+        return self._array[: self.size]
+
+
+class _Texts:
+    """A column of short texts that grows as pieces are added, until one of them is not short."""
+
+    def __init__(self) -> None:
+        self._views, self._filled = _Growing(), _Growing()
+        self._empty = 0
+        self._are_short = True
+
+    def add(self, buffer: Bytes, piece: Located, at: int, expected: int) -> None:
+        if not self._are_short or not piece.rows:
+            return
+        made = short_texts(buffer, piece.start[at], piece.length[at], piece.escaped[at])
+        self._are_short = made is not None
+        if made is not None:
+            self._views.add(made.views, expected)
+            self._filled.add(made.filled, expected)
+            self._empty += made.empty
+
+    def texts(self) -> ShortTexts | None:
+        if not self._are_short or not self._views.size:
+            return None
+        return ShortTexts(self._views.array, self._filled.array, self._empty)
 
 
 def read_pieces(
@@ -81,9 +108,11 @@ def read_pieces(
     slots: int,
     typed: Sequence[tuple[int, Kind]],
     kept: Sequence[int],
+    texts: Sequence[int] = (),
 ) -> Pieces:
-    """Decodes the `typed` columns, given by slot and kind, and locates the cells of the `kept` slots. `slots` is the
-    number of all columns of the scanner."""
+    """Decodes the `typed` columns, given by slot and kind, locates the cells of the `kept` slots, and builds the
+    `texts` of slots if they are short. `slots` is the number of all columns of the scanner."""
+    built = [_Texts() for _ in texts]
     decoded = [(_Growing(), _Growing()) for _ in typed]
     located = [(_Growing(), _Growing(), _Growing()) for _ in kept]
     rows = faults = 0
@@ -102,12 +131,15 @@ def read_pieces(
             start.add(piece.start[at], expected)
             size.add(piece.length[at], expected)
             escaped.add(piece.escaped[at], expected)
+        for at, column in zip(texts, built, strict=True):
+            column.add(buffer, piece, at, expected)
     return Pieces(
         rows,
         faults,
         whole,
         [(values.array, states.array) for values, states in decoded],
         [Cells(start.array, size.array, escaped.array) for start, size, escaped in located],
+        [column.texts() for column in built],
     )
 
 

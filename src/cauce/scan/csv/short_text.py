@@ -3,6 +3,7 @@ nothing else is written or converted."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,25 @@ def short_views(texts: pl.Series) -> NDArray[np.uint64] | None:
     return None if (views[:, 0] & _LENGTH).max() > SHORT_BYTES else views
 
 
-def gather_short_text(
-    buffer: Bytes, start: Ints, length: NDArray[np.int32], escaped: NDArray[np.uint8], rows: Ints | None
-) -> pl.Series | None:
-    """The cells of ``rows`` (None: all) as text, null if empty; None if some are not short, plain ASCII."""
+@dataclass(frozen=True)
+class ShortTexts:
+    """Texts as views, which of them are not empty, and the number of those that are."""
+
+    views: NDArray[np.uint64]
+    filled: NDArray[np.uint8]
+    empty: int
+
+    def series(self) -> pl.Series:
+        """Null if empty."""
+        validity = pa.py_buffer(np.packbits(self.filled, bitorder="little")) if self.empty else None
+        buffers = [validity, pa.py_buffer(self.views)]
+        return arrow_series(pa.Array.from_buffers(pa.string_view(), len(self.views), buffers))
+
+
+def short_texts(
+    buffer: Bytes, start: Ints, length: NDArray[np.int32], escaped: NDArray[np.uint8], rows: Ints | None = None
+) -> ShortTexts | None:
+    """The cells of ``rows`` (None: all); None if some are not short, plain ASCII."""
     every = rows is None
     chosen = np.empty(0, np.int64) if rows is None else np.ascontiguousarray(rows, np.int64)
     height = length.size if rows is None else chosen.size
@@ -76,7 +92,12 @@ def gather_short_text(
         return None
     views, filled = np.empty((height, 2), np.uint64), np.empty(height, np.uint8)
     empty = _write_views(buffer, start, length, escaped, chosen, every, views, filled)
-    if empty < 0:
-        return None
-    validity = pa.py_buffer(np.packbits(filled, bitorder="little")) if empty else None
-    return arrow_series(pa.Array.from_buffers(pa.string_view(), height, [validity, pa.py_buffer(views)]))
+    return None if empty < 0 else ShortTexts(views, filled, empty)
+
+
+def gather_short_text(
+    buffer: Bytes, start: Ints, length: NDArray[np.int32], escaped: NDArray[np.uint8], rows: Ints | None
+) -> pl.Series | None:
+    """The cells of ``rows`` (None: all) as text, null if empty; None if some are not short, plain ASCII."""
+    made = short_texts(buffer, start, length, escaped, rows)
+    return None if made is None else made.series()

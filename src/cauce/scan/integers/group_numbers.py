@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cauce.scan.native import I8, VOID, Array, kernel
 
 Values = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int32]
 
 
@@ -37,6 +38,19 @@ def _add(values: Values, numbers: Numbers, sums: Values) -> None:
         sums[numbers[i]] += values[i]
 
 
+@kernel(VOID, Array("uint64", 2, read=True), Array("int32", read=True), Array("uint64", 2))
+def _add_wide(values: Words, numbers: Numbers, sums: Words) -> None:
+    """128-bit two's complement, as rows of low and high half."""
+    for i in range(numbers.size):
+        group = numbers[i]
+        low = sums[group, 0] + values[i, 0]
+        high = sums[group, 1] + values[i, 1]
+        if low < values[i, 0]:
+            high += np.uint64(1)
+        sums[group, 0] = low
+        sums[group, 1] = high
+
+
 @kernel(VOID, Array("int32", read=True), Array("int64"))
 def _count(numbers: Numbers, counts: Values) -> None:
     for i in range(numbers.size):
@@ -60,12 +74,17 @@ class Groups:
         return counts
 
     def sums(self, values: Values) -> Values:
-        """The sum of the values of each group. The caller knows that none overflows."""
+        """The sum of the values of each group; integers of 128 bits are rows of a low and a high half. The caller knows
+        that none overflows."""
         if id(values) not in self._sums:
             self._sums[id(values)] = values, self._added(values)
         return self._sums[id(values)][1]
 
     def _added(self, values: Values) -> Values:
+        if values.ndim > 1:
+            wide = np.zeros((len(self.firsts), 2), np.uint64)
+            _add_wide(np.ascontiguousarray(values).view(np.uint64), self.numbers, wide)
+            return wide.view(np.int64)
         if len(self.firsts) == 1:
             return values.sum(keepdims=True)
         sums = np.zeros(len(self.firsts), np.int64)

@@ -54,5 +54,10 @@ def wide_words(values: Values) -> Values:
 
 def widened(values: Values, dtype: pl.Decimal, validity: pa.Buffer | None = None) -> pl.Series:
     """The reverse of `narrowed`."""
+    return decimals(wide_words(values), dtype, validity)
+
+
+def decimals(words: Values, dtype: pl.Decimal, validity: pa.Buffer | None = None) -> pl.Series:
+    """The reverse of `words_of`."""
     arrow = pa.decimal128(dtype.precision or 38, dtype.scale)
-    return arrow_series(pa.Array.from_buffers(arrow, len(values), [validity, pa.py_buffer(wide_words(values))]))
+    return arrow_series(pa.Array.from_buffers(arrow, len(words), [validity, pa.py_buffer(words)]))
