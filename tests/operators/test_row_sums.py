@@ -16,6 +16,7 @@ from cauce.operators.aggregates.base import Batch
 from cauce.operators.aggregates.row_sums import row_sums
 
 ROWS = 3000
+KEYS = ("letter", "word", "long", "near", "far", "day")
 RNG = np.random.default_rng(11)
 SUMS: dict[str, Aggregate] = {
     "n": Count(),
@@ -25,9 +26,9 @@ SUMS: dict[str, Aggregate] = {
     "t": NullableSum("d"),
     "k": Sum("short"),
     "filled": Count("some"),
-    "some": Mean("some"),
-    "exact": Sum("exact"),
-    "some exact": Mean("some exact"),
+    "a": Mean("some"),
+    "e": Sum("exact"),
+    "f": Mean("some exact"),
 }
 
 

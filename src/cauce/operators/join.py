@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from cauce.errors import PlanError
+from cauce.operators.equal_join import equal_join
 from cauce.operators.integer_build import IntegerKeys, KeyCombination
 from cauce.operators.late import Late, Rows, without
 from cauce.scan.csv.lookup import TextSet
@@ -72,7 +73,7 @@ class Build:
         if self._texts is not None:
             return np.flatnonzero(rows.find(self.on[0], self._texts))
         keys = rows.frame(self.on).with_row_index(_ROW)
-        found = keys.join(self.keys, on=self.on, how="semi", nulls_equal=self.nulls_equal, maintain_order="left")
+        found = equal_join(keys, self.keys, self.on, "semi", nulls_equal=self.nulls_equal)
         return _indexes(found)
 
     def beside(self, rows: Late) -> Late | None:
@@ -106,7 +107,7 @@ class Build:
             return np.where(self._integers.counts[slots] > 0, slots, self._integers.size)
         numbered = self.keys.with_row_index(_ROW)
         keys = frame.select(self.on)
-        found = keys.join(numbered, on=self.on, how="left", nulls_equal=self.nulls_equal, maintain_order="left")
+        found = equal_join(keys, numbered, self.on, "left", nulls_equal=self.nulls_equal)
         return found[_ROW].cast(pl.Int64).fill_null(self.keys.height).to_numpy()
 
     @cached_property
@@ -184,9 +185,7 @@ def join(left: Late, right: Build, how: LookupJoin) -> Late:
         left = left.take(right.matching(left))
     keys = left.frame(right.on).with_row_index(_ROW)
     how_polars: Literal["inner", "left"] = "left" if how == "left" else "inner"
-    joined = keys.join(
-        right.frame, on=right.on, how=how_polars, nulls_equal=right.nulls_equal, maintain_order="left_right"
-    )
+    joined = equal_join(keys, right.frame, right.on, how_polars, nulls_equal=right.nulls_equal, order="left_right")
     return left.take(_indexes(joined), joined.drop([_ROW, *right.on]))
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import polars as pl
 
+from cauce.operators.equal_join import equal_join
 from cauce.operators.order import SortKey, sort_rows, with_key_columns
 
 _MANY_ROWS = 5_000
@@ -53,7 +54,7 @@ def _cut(frame: pl.DataFrame, k: int, key: SortKey, per: Sequence[str]) -> pl.Da
     last = pl.when(value.count() >= k).then(best.min() if key.descending else best.max())
     if per:
         lasts = frame.group_by(list(per)).agg(last.alias(_LAST))
-        kept = frame.join(lasts, on=list(per), how="left", nulls_equal=True, maintain_order="left")
+        kept = equal_join(frame, lasts, per, "left", nulls_equal=True)
     else:
         kept = frame.with_columns(last.alias(_LAST))
     within = value >= pl.col(_LAST) if key.descending else value <= pl.col(_LAST)

@@ -36,8 +36,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Addend:
-    """A column of states that are sums over the rows of a group: of integers, or of a constant. Integers of 128 bits are
-    rows of a low and a high half."""
+    """A column of states that are sums over the rows of a group: of integers, or of a constant. Integers of 128 bits
+    are rows of a low and a high half."""
 
     dtype: pl.DataType
     values: npt.NDArray[np.int64] | None = None

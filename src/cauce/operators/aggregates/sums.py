@@ -13,6 +13,7 @@ import polars as pl
 
 from cauce.operators.aggregates.base import UNKNOWN, Addend, Batch, OfColumn, RowValues, Types, is_number
 from cauce.operators.aggregates.count import counted
+from cauce.operators.equal_join import equal_join
 from cauce.operators.exact import WHOLE, FloatSum, divide, float_parts
 from cauce.operators.wide_sum import is_wide, sums_fit, wide_means, wide_sums, wide_values
 
@@ -201,7 +202,7 @@ def _replace_sums(groups: pl.DataFrame, values: pl.DataFrame, keys: Sequence[str
 
 def join_groups(groups: pl.DataFrame, sums: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The groups with their sums; null is a key like any other."""
-    return groups.join(sums, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
+    return equal_join(groups, sums, keys, "left", nulls_equal=True)
 
 
 def _float_sums(frame: pl.DataFrame, keys: Sequence[str], column: str, name: str) -> pl.DataFrame:
