@@ -12,6 +12,7 @@ from cauce.operators.join import Build, join
 from cauce.operators.late import Late
 
 NAN = math.nan
+Keys = list[float | None]
 
 
 def frames(
