@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Opens examples/tour.ipynb in JupyterLab: `scripts/notebook.sh`. Arguments are those of `jupyter`: `scripts/notebook.sh
-# lab other.ipynb`, `scripts/notebook.sh nbconvert --execute --to html examples/tour.ipynb`.
+# lab other.ipynb`, `scripts/notebook.sh nbconvert --execute --to html examples/tour.ipynb`. `--no-browser` and `--port` may
+# be given alone.
 #
 # JupyterLab has an environment of its own in .cache/notebook, made from requirements-notebook.lock once for each content
 # of the lock. The packages of `./cauce` and the sources are visible in it.
@@ -49,7 +50,11 @@ mkdir -p "$root/.cache"
     set_up_jupyter
 ) || exit
 # With the whole project as its directory, so that links from the notebook to the documentation can be followed.
-if [ $# -eq 0 ]; then
-    set -- lab --notebook-dir="$root" --LabApp.default_url=/lab/tree/examples/tour.ipynb
-fi
+case "${1:-}" in
+    "" | --no-browser | --port* | --allow-root)
+        set -- lab --notebook-dir="$root" --LabApp.default_url=/lab/tree/examples/tour.ipynb "$@"
+        # In a container one usually is root, and JupyterLab would refuse to start.
+        [ "$(id -u)" -ne 0 ] || set -- "$@" --allow-root
+        ;;
+esac
 exec "$jupyter/bin/python" -m jupyter "$@"

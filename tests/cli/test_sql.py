@@ -112,6 +112,7 @@ def test_explain_prints_the_plan_and_answers_nothing(tmp_path: Path, shop: Path)
         pytest.param("SELECT nme FROM customers", "line 1, column 8: there is no column nme", marks=pytest.mark.quick),
         ("SELECT *\nFROM ordres", "line 2, column 6: there is no table ordres; did you mean orders?"),
         ("DELETE FROM orders", "DELETE is not supported: only queries"),
+        ("SHOW TABLES", "`cauce schema DIR` lists tables and columns"),
         ("SELECT", "line 1, column 1: SELECT needs a column"),
         ("", "there is no statement"),
     ],

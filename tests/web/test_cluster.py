@@ -125,6 +125,16 @@ def test_a_gateway_without_a_cluster_reports_that(browser: Browser, tmp_path: Pa
         found.complaints.clear()
 
 
+def test_the_names_of_processes_are_beside_their_lanes_on_a_phone(browser: Browser, cluster: Running) -> None:
+    with watched(browser, cluster.url, narrow=True) as found:
+        page = found.open("#/cluster")
+        for name in page.locator(".lanes [data-lane] > text").all():
+            box = name.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+        found.assert_fits()
+
+
 def test_the_log_of_a_process_is_searched(browser: Browser, cluster: Running) -> None:
     with watched(browser, cluster.url) as found:
         page = found.open("#/cluster")

@@ -258,3 +258,13 @@ def test_a_token_is_requested_once_and_used_for_all_requests(browser: Browser, t
             assert page.evaluate("localStorage.length") == 0
             assert {status for status, _ in found.refusals} == {401}
             found.complaints.clear()
+
+
+def test_the_keyboard_goes_on_in_the_page_that_it_opened(browser: Browser, service: Running, done: str) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open()
+        page.get_by_role("link", name=done, exact=True).focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name=done)).to_be_visible()
+        page.keyboard.press("Tab")
+        expect(page.locator("main").get_by_role("link", name="Jobs")).to_be_focused()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.service.running import Running
@@ -127,3 +128,21 @@ def test_the_panel_stays_below_the_plan_on_a_phone(browser: Browser, service: Ru
         assert shown is not None
         assert shown["y"] >= plan["y"] + plan["height"]
         found.assert_fits()
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_chosen_stage_is_in_sight(browser: Browser, service: Running, done: str, narrow: bool) -> None:
+    """The last stage is beyond the right end of the window, which the panel makes narrower still."""
+    with watched(browser, service.url, narrow=narrow) as found:
+        page = open_plan(found, done)
+        last = max(int(str(box.get_attribute("data-stage"))) for box in page.locator(".graph .stage").all())
+        page = open_plan(found, done, f"/{last}")
+        expect(panel(page)).to_be_visible()
+        chosen = page.locator(f".graph [data-stage='{last}']")
+        page.wait_for_function(
+            """([box, frame]) => {
+              const [inner, outer] = [box, frame].map((each) => each.getBoundingClientRect());
+              return inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top;
+            }""",
+            arg=[chosen.element_handle(), page.locator(".viewport").element_handle()],
+        )

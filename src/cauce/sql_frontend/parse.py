@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
+from cauce.errors import did_you_mean
 from cauce.sql_frontend.grammar import Dialect
 from cauce.sql_frontend.problems import SqlError
 from cauce.sql_frontend.syntax_checks import check_tokens, check_tree
@@ -20,6 +21,10 @@ _NAME = re.compile(r"--[ \t]*name[ \t]*:[ \t]*(\S+)")
 _PARAMETER = re.compile(r"--[ \t]*parameter[ \t]*:[ \t]*(\w+)[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 # The parser's words for a token that continues nothing.
 _UNEXPECTED = "Invalid expression / Unexpected token"
+_BLANKS = 'quote a name with blanks with ", as in "my orders"'
+_FIRST_WORDS = ("SELECT", "WITH", "FROM", "VALUES")
+_KEYWORDS = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "QUALIFY", "WINDOW", "USING")
+_LISTING = ("SHOW", "DESCRIBE", "DESC", "PRAGMA", "SUMMARIZE")
 _GOOD_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,59}")
 
 
@@ -104,7 +109,16 @@ def _check_name(name: str, taken: list[str], text: str, offset: int) -> None:
         raise SqlError(f"two statements have the name {name}; give one another name with -- name: ...", text, offset)
 
 
+def _check_first_word(text: str, first: Token) -> None:
+    """A misspelt SELECT would otherwise be read as a name, and the error be found later."""
+    if first.token_type == TokenType.VAR:
+        hint = did_you_mean(first.text.upper(), _FIRST_WORDS)
+        what = f"a statement begins with SELECT, WITH, FROM or VALUES, not {first.text}{hint}"
+        raise SqlError(what, text, first.start)
+
+
 def _tree_of(text: str, tokens: list[Token]) -> exp.Expr:
+    _check_first_word(text, tokens[0])
     check_tokens(text, tokens)
     logger = logging.getLogger("sqlglot")
     level = logger.level
@@ -122,7 +136,10 @@ def _tree_of(text: str, tokens: list[Token]) -> exp.Expr:
         logger.setLevel(level)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
         first = tokens[0].text.upper()
-        raise SqlError(f"{first} is not supported: only queries (SELECT, WITH, VALUES) are", text, tokens[0].start)
+        listed = "; `cauce schema DIR` lists tables and columns" if first in _LISTING else ""
+        raise SqlError(
+            f"{first} is not supported: only queries (SELECT, WITH, VALUES) are{listed}", text, tokens[0].start
+        )
     check_tree(text, trees[0])
     return trees[0]
 
@@ -130,6 +147,15 @@ def _tree_of(text: str, tokens: list[Token]) -> exp.Expr:
 def _ends_a_name(marked: str, before: str) -> bool:
     """Whether a word or a number follows another word, as in `FROM my orders 2024`."""
     return marked.isalnum() and before.endswith(" ") and before.rstrip()[-1:].isalnum()
+
+
+def _misspelt(before: str) -> str:
+    """A suggestion if the last word before an error is, or resembles, a keyword."""
+    word = re.split(r"\W+", before.rstrip())[-1]
+    if word.upper() in ("GROUP", "ORDER", "PARTITION"):
+        return f"write {word.upper()} BY"
+    similar = did_you_mean(word.upper(), _KEYWORDS).removeprefix("; did you mean ").removesuffix("?")
+    return f"did you mean {similar} instead of {word}?" if similar else ""
 
 
 def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlError:
@@ -141,6 +167,8 @@ def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlErr
     if what.startswith("Expected table name"):
         what = 'a table is expected; quote a name that is not a plain word with ", as in "2024-01"'
     elif what == _UNEXPECTED and _ends_a_name(marked, before):
-        what = 'not expected here; quote a name with blanks with ", as in "my orders"'
+        what = f"not expected here; {_misspelt(before) or _BLANKS}"
+    elif what.startswith("Required keyword"):
+        what = "a value is missing"
     near = f" at {marked}" if marked.strip() else ""
     return SqlError(f"syntax error{near}: {what}", text, offset)

@@ -56,6 +56,7 @@ function open() {
   leaving.abort();
   leaving = new AbortController();
   const page = pageOf(route, leaving.signal);
+  const first = current === null;
   current = { route, page };
   document.title = `${page.title} · Cauce`;
   replace(main, page.element);
@@ -64,6 +65,8 @@ function open() {
     set(link, "aria-current", link.getAttribute("data-page") === section ? "page" : null);
   }
   window.scrollTo(0, 0);
+  // The link that was followed is gone with its page: go on with the keyboard from the new one.
+  if (!first && document.activeElement === document.body) main.focus({ preventScroll: true });
 }
 
 /** Shows uncaught errors, so that the page never fails silently. @param {unknown} reason */

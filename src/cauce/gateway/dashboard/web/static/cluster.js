@@ -9,7 +9,6 @@ import { inOrder, lanesOf } from "./lives.js";
 import { LogView } from "./log_view.js";
 import { NoWorkerBanner } from "./no_worker.js";
 import { ProcessTable } from "./process_table.js";
-import { scroller } from "./scroller.js";
 import { follow } from "./stream.js";
 
 const SPANS = /** @type {[string, number][]} */ ([["1 min", 60], ["5 min", 300], ["30 min", 1800], ["6 h", 21_600], ["7 days", 604_800]]);
@@ -42,6 +41,7 @@ export class ClusterPage {
       live: (live) => say(this.live, live ? "" : "Live updates are interrupted; retrying."),
       refused: (problem) => this.health.refuse(problem.message),
     }, signal);
+    new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.body);
     const ticking = setInterval(() => this.draw(), 1000);
     signal.addEventListener("abort", () => clearInterval(ticking));
   }
@@ -50,7 +50,7 @@ export class ClusterPage {
     return [
       h("section.card", {}, h("h2", {}, "Processes"), this.table.element),
       this.log.element,
-      h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), scroller("Processes over time", this.picture), legend()),
+      h("section.card", {}, h("div.bar", {}, h("h2", {}, "Processes over time"), h("span.spring"), this.spans), this.picture, legend()),
       h("section.card", {}, h("h2", {}, "Events"), h("div.events-box", { tabindex: "0", role: "region", "aria-label": "Events" }, this.list)),
     ];
   }
@@ -92,11 +92,7 @@ export class ClusterPage {
     const to = now();
     const from = to - SPANS[this.span][1];
     [...this.spans.children].forEach((chip, index) => set(chip, "aria-pressed", String(index === this.span)));
-    const first = !this.picture.firstElementChild;
-    replace(this.picture, drawLanes(lanesOf(this.processes, this.events, from), from, to));
-    // If the timeline is wider than the page, show its right end, the present.
-    const area = this.picture.closest(".scroll");
-    if (first && area) area.scrollLeft = area.scrollWidth;
+    replace(this.picture, drawLanes(lanesOf(this.processes, this.events, from), from, to, this.picture.clientWidth));
   }
 }
 

@@ -90,6 +90,13 @@ export class GraphView {
       set(box, "tabindex", box === entry ? "0" : "-1");
       set(box, "aria-pressed", String(stage !== null && box === entry));
     }
+    this.viewport.keep(stage === null ? null : this.boxOf(stage));
+  }
+
+  /** @param {number | string | null} stage */
+  boxOf(stage) {
+    const found = this.placed.get(`stage ${stage}`);
+    return found ? { x: found.x + MARGIN, y: found.y + MARGIN, width: found.width, height: found.height } : null;
   }
 
   /** @param {Element} target */
@@ -134,8 +141,8 @@ export class GraphView {
   /** @param {Element} target */
   reveal(target) {
     const box = target.closest("[data-stage]");
-    const found = box?.matches(":focus-visible") ? this.placed.get(`stage ${box.getAttribute("data-stage")}`) : null;
-    if (found) this.viewport.reveal({ x: found.x + MARGIN, y: found.y + MARGIN, width: found.width, height: found.height });
+    const found = box?.matches(":focus-visible") ? this.boxOf(box.getAttribute("data-stage")) : null;
+    if (found) this.viewport.reveal(found);
   }
 
   /** @param {Stage} stage @param {boolean} live */

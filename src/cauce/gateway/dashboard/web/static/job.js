@@ -6,7 +6,7 @@ import { breakable, h, replace, set } from "./dom.js";
 import { fillFacts, fillTables, tablesOf } from "./job_facts.js";
 import { fillProgress, meterOf } from "./job_row.js";
 import { card, JobView } from "./job_view.js";
-import { count } from "./format.js";
+import { count, short } from "./format.js";
 import { PageTabs } from "./page_tabs.js";
 import { ENDED, isSql, Pace, progressOf } from "./progress.js";
 import { Rejects } from "./rejects.js";
@@ -106,7 +106,7 @@ export class JobPage {
   label(status) {
     const { rejects, answers, complete } = progressOf(status);
     this.sections.note("results", answers ? (complete === answers ? count(answers) : `${complete} of ${answers}`) : "", complete === answers ? "good" : "");
-    this.sections.note("rejects", rejects ? count(rejects) : "", "warn");
+    this.sections.note("rejects", rejects ? short(rejects) : "", "warn");
     this.sections.note("inputs", count(Object.keys(status.tables).length));
     this.sections.note("plan", status.state === "failed" ? "failed" : "", "bad");
   }

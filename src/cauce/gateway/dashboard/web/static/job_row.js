@@ -77,7 +77,8 @@ export function fillProgress(place, status) {
 function progressWords(status) {
   const progress = progressOf(status);
   if (BROKEN.has(status.state) || !Object.keys(status.tables).length) return status.cause;
-  const parts = `${count(progress.partsRead)} of ${plural(progress.parts, "part")}`;
+  const read = progress.partsRead < progress.parts ? `${count(progress.partsRead)} of ` : "";
+  const parts = `${read}${plural(progress.parts, "part")}`;
   return `${plural(progress.rows, "row")} · ${bytes(progress.bytes)} · ${parts}`;
 }
 

@@ -5,9 +5,9 @@ import { clock, duration } from "./format.js";
 import { workOf } from "./lives.js";
 
 const LANE = 26;
-const LABEL = 120;
-const WIDTH = 1140;
-const RIGHT = 52;
+const MARGINS = { wide: { left: 120, right: 52, steps: 5 }, narrow: { left: 74, right: 8, steps: 2 } };
+const NARROW = 560;
+const LEAST_WIDTH = 280;
 const TOP = 10;
 const APART = 12;
 const SHAPES = /** @type {Record<string, string>} */ ({
@@ -20,15 +20,17 @@ const SHAPES = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * @param {import("./lives.js").Lane[]} lanes @param {number} from @param {number} to
+ * @param {import("./lives.js").Lane[]} lanes @param {number} from @param {number} to @param {number} room in pixels
  * @returns {Element}
  */
-export function drawLanes(lanes, from, to) {
-  const x = (/** @type {number} */ at) => LABEL + ((Math.min(Math.max(at, from), to) - from) / (to - from)) * (WIDTH - LABEL - RIGHT);
+export function drawLanes(lanes, from, to, room) {
+  const width = Math.max(room, LEAST_WIDTH);
+  const { left, right, steps } = width < NARROW ? MARGINS.narrow : MARGINS.wide;
+  const x = (/** @type {number} */ at) => left + ((Math.min(Math.max(at, from), to) - from) / (to - from)) * (width - left - right);
   const bottom = TOP + lanes.length * LANE;
   const rows = lanes.map((lane, index) => row(lane, TOP + index * LANE, x, from, to));
-  return s("svg.lanes", { viewBox: `0 0 ${WIDTH} ${bottom + 24}`, role: "img",
-    "aria-label": `${lanes.length} processes over the last ${duration(to - from)}` }, axis(from, to, bottom, x), rows);
+  return s("svg.lanes", { viewBox: `0 0 ${width} ${bottom + 24}`, width, height: bottom + 24, role: "img",
+    "aria-label": `${lanes.length} processes over the last ${duration(to - from)}` }, axis(from, to, bottom, x, steps), rows);
 }
 
 /** @param {import("./lives.js").Lane} lane @param {number} y @param {(at: number) => number} x @param {number} from @param {number} to */
@@ -41,8 +43,8 @@ function row(lane, y, x, from, to) {
       s("title", {}, `${lane.name}, ${kind === "term" ? "leading" : "alive"} since ${clock(life.from)}`));
   };
   return s("g.process", { "data-lane": lane.name },
-    s("rect.ground", { x: LABEL, y: middle - 7, width: WIDTH - LABEL - RIGHT, height: 14, rx: 3 }),
-    s("text", { x: LABEL - 10, y: middle + 4, "text-anchor": "end" }, lane.name),
+    s("rect.ground", { x: x(from), y: middle - 7, width: x(to) - x(from), height: 14, rx: 3 }),
+    s("text", { x: x(from) - 10, y: middle + 4, "text-anchor": "end" }, lane.name),
     lane.lives.map((life) => bar(life, "alive", 14)), lane.terms.map((life) => bar(life, "term", 4)),
     signs(lane.marks.filter((mark) => mark.at >= from && SHAPES[mark.what]), middle, x));
 }
@@ -57,9 +59,8 @@ function signs(marks, y, x) {
   });
 }
 
-/** @param {number} from @param {number} to @param {number} bottom @param {(at: number) => number} x */
-function axis(from, to, bottom, x) {
-  const steps = 5;
+/** @param {number} from @param {number} to @param {number} bottom @param {(at: number) => number} x @param {number} steps */
+function axis(from, to, bottom, x, steps) {
   return s("g.axis", {}, Array.from({ length: steps + 1 }, (_, index) => {
     const at = from + ((to - from) * index) / steps;
     const anchor = index === 0 ? "start" : index === steps ? "end" : "middle";

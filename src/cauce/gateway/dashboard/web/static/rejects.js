@@ -54,6 +54,11 @@ function reasonsCard(found) {
     bound || left ? h("p.quiet.small", {}, [bound, left].filter(Boolean).join(" ")) : null);
 }
 
+/** A few of many are not none. @param {number} share */
+function shareOf(share) {
+  return share < 0.005 ? "<1 %" : percent(share);
+}
+
 /** @param {Reason} reason @param {number} most @param {number} counted */
 function reasonRow(reason, most, counted) {
   const level = h("span.reason-level");
@@ -62,7 +67,7 @@ function reasonRow(reason, most, counted) {
   return h("li", {}, h("details", {},
     h("summary", {}, h("span.reason-name", {}, h("strong", {}, reason.reason), h("span.quiet.small", {}, where)),
       h("span.reason-bar", { "aria-hidden": "true" }, level),
-      h("span.reason-count", {}, count(reason.count), h("span.quiet.small", {}, ` ${percent(reason.count / Math.max(counted, 1))}`))),
+      h("span.reason-count", {}, count(reason.count), h("span.quiet.small", {}, ` ${shareOf(reason.count / Math.max(counted, 1))}`))),
     h("div.examples", {}, h("p.quiet.small", {}, `First ${plural(reason.examples.length, "example")}, from ${plural(reason.files, "file")}`),
       h("ul", {}, reason.examples.map((example) => h("li", {},
         h("span.quiet.small", {}, `${example.file}${example.line === null ? "" : `:${example.line}`}`), h("code", {}, example.raw)))))));

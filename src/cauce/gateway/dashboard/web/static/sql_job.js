@@ -17,7 +17,8 @@ export class SqlJob {
     const { state, live, end, missing, why, answers, graph } = this.view;
     this.facts = h("span.quiet");
     this.progress = h("div.sql-progress", { hidden: true }, meterOf());
-    this.rejects = h("p.warning", { hidden: true });
+    this.rejected = h("a.warning", { href: `#/job/${encodeURIComponent(job)}/rejects` });
+    this.rejects = h("p.warning", { hidden: true }, this.rejected, " could not be read.");
     this.again = h("p.quiet", { hidden: true }, "Run the statements again to get new answers.");
     this.sections = h("div", {}, card("Answers", this.rejects, answers.element), planCard(graph));
     this.element = h("section.sql-job", { "aria-label": "Answers and plan" },
@@ -37,7 +38,7 @@ export class SqlJob {
     set(this.progress, "hidden", ended);
     if (!ended) fillProgress(this.progress, status);
     set(this.rejects, "hidden", !rejects);
-    say(this.rejects, `${plural(rejects, "row or cell", "rows or cells")} could not be read. The page of the job lists them.`);
+    say(this.rejected, plural(rejects, "row or cell", "rows or cells"));
     // The sentence of a job that is done says nothing that the answers do not show.
     this.element.classList.toggle("done", status.state === "done");
   }

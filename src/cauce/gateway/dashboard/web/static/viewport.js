@@ -11,6 +11,8 @@ const LOWEST = 200;
 const KEY_STEP = 60;
 const DRAG_FROM = 4;
 
+/** @typedef {{x: number, y: number, width: number, height: number}} Box */
+
 export class Viewport {
   /** @param {SVGElement} picture @param {string} label */
   constructor(picture, label) {
@@ -19,6 +21,8 @@ export class Viewport {
     this.view = { x: 0, y: 0, scale: 1 };
     /** Whether the person has moved or zoomed: then a change of the window keeps the view. */
     this.touched = false;
+    /** The part of the drawing that stays in sight if the window changes. @type {Box | null} */
+    this.wanted = null;
     this.dragged = false;
     this.lastWidth = 0;
     /** @type {Map<number, {x: number, y: number}>} */
@@ -64,6 +68,13 @@ export class Viewport {
     this.lastWidth = width;
     if (this.touched) this.apply();
     else this.start();
+    if (this.wanted) this.bring(this.wanted);
+  }
+
+  /** Keeps a part of the drawing in sight, or none. @param {Box | null} box */
+  keep(box) {
+    this.wanted = box;
+    if (box) this.bring(box);
   }
 
   /** As wide as the window while readable; a drawing that is wider starts at its left end. */
@@ -137,13 +148,20 @@ export class Viewport {
     this.apply();
   }
 
-  /** Moves the window so that a part of the drawing is in it. @param {{x: number, y: number, width: number, height: number}} box */
+  /** As `bring`, by a person, whose view stays. @param {Box} box */
   reveal(box) {
+    this.touched = true;
+    this.bring(box);
+  }
+
+  /** Moves the window so that a part of the drawing is in it. @param {Box} box */
+  bring(box) {
     const { width, height } = this.room();
     const { x, y, scale } = this.view;
     const off = (/** @type {number} */ from, /** @type {number} */ size, /** @type {number} */ start, /** @type {number} */ room) =>
       Math.min(0, from - 12 - start) + Math.max(0, from + size + 12 - start - room / scale);
-    this.pan(-off(box.x, box.width, x, width) * scale, -off(box.y, box.height, y, height) * scale);
+    this.view = { scale, x: x + off(box.x, box.width, x, width), y: y + off(box.y, box.height, y, height) };
+    this.keepInSight();
   }
 
   /** @param {PointerEvent} event */
