@@ -110,7 +110,7 @@ def install() -> Archive | None:
         return None
     archive = Archive(os.path.join(os.path.dirname(__file__), "__pycache__", f"{_NAME}{_environment()}.bin"))
     place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
-    sys.meta_path.insert(place, archive)  # type: ignore[arg-type]
+    sys.meta_path.insert(place, archive)
     return archive
 
 

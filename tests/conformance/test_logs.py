@@ -23,6 +23,18 @@ def test_records_come_back_as_they_were(one: Fabric, other: Fabric) -> None:
     assert drain(other, "j", Log("log"))[0] == written
 
 
+@pytest.mark.parametrize("size", [0, 1, 100_000, 5 << 20])
+def test_a_record_with_a_tail_is_read_as_one_body(one: Fabric, other: Fabric, size: int) -> None:
+    tail = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    written = [Record(Kind.DATA, 1, seq, b"body", 5, tail) for seq in range(2)]
+    one.append("j", Log("log"), written)
+    found = drain(other, "j", Log("log"))[0]
+    assert [(each.seq, each.digest, each.body, each.tail) for each in found] == [
+        (0, 5, b"body" + tail, b""),
+        (1, 5, b"body" + tail, b""),
+    ]
+
+
 def test_a_log_without_records_reads_as_empty(one: Fabric) -> None:
     one.append("j", Log("log"), [])
     batch = one.read("j", Log("log"), START, 100)

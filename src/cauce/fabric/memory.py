@@ -204,7 +204,8 @@ class MemoryFabric:
             raise job_gone(job)
         if view.job.accepts(log):
             kept = self._faults.torn(where, len(records))
-            view.job.logs.setdefault(log, {}).setdefault(self._writer, []).extend(records[:kept])
+            written = view.job.logs.setdefault(log, {}).setdefault(self._writer, [])
+            written.extend(each.whole() for each in records[:kept])
             view.reveal_all(log)
         self._faults.after("append", where)
 

@@ -54,17 +54,24 @@ class Record:
     seq: int
     body: bytes
     digest: int
+    tail: bytes = b""
+    """The end of the body, which a fabric appends without copying it: it may have megabytes. A record that was read has
+    none."""
 
     @property
     def size(self) -> int:
         """The length of its dump in bytes."""
-        return _HEADER.size + len(self.body)
+        return _HEADER.size + len(self.body) + len(self.tail)
+
+    def whole(self) -> Record:
+        """The same record without a tail."""
+        return replace(self, body=self.body + self.tail, tail=b"") if self.tail else self
 
     def header(self) -> bytes:
         return _HEADER.pack(VERSION, self.kind, 0, self.producer, self.seq, self.digest)
 
     def dump(self) -> bytes:
-        return self.header() + self.body
+        return self.header() + self.body + self.tail
 
 
 def record(kind: Kind, producer: int, seq: int, body: bytes = b"", digest: int | None = None) -> Record:

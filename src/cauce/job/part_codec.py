@@ -59,8 +59,10 @@ def dump_part(part: Part, digest: int | None = None) -> Record:
         part.file.state or UNSET,
     )
     packed = msgspec.json.encode(head)
-    body = len(packed).to_bytes(_LENGTH_BYTES, "little") + packed + (part.data or b"")
-    return record(Kind.DATA, CLIENT, part.seq, body, digest)
+    body = len(packed).to_bytes(_LENGTH_BYTES, "little") + packed
+    if digest is None:
+        return record(Kind.DATA, CLIENT, part.seq, body + (part.data or b""))
+    return Record(Kind.DATA, CLIENT, part.seq, body, digest, part.data or b"")
 
 
 def load_part(part: Record) -> Part:

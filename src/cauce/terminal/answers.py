@@ -141,8 +141,8 @@ class AnswerTable:
 
 
 def _rule(parts: str, widths: Sequence[int]) -> str:
-    left, line, middle, right = parts
-    return left + middle.join(line * (each + 2) for each in widths) + right
+    """`parts`: the left corner, the line, a crossing, the right corner."""
+    return parts[0] + parts[2].join(parts[1] * (each + 2) for each in widths) + parts[3]
 
 
 def _row(edge: str, widths: Sequence[int], cells: Sequence[str]) -> str:

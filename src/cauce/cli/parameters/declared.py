@@ -31,7 +31,7 @@ def for_typer(annotation: Any) -> Any:
         return annotation
     kind, *rest = get_args(annotation)
     made = [_typer_info(each) if isinstance(each, Declared) else each for each in rest]
-    return Annotated[(kind, *made)]  # type: ignore[return-value]
+    return Annotated[(kind, *made)]
 
 
 def _typer_info(declared: Declared) -> Any:
@@ -39,5 +39,5 @@ def _typer_info(declared: Declared) -> Any:
 
     if not declared.is_option:
         return typer.Argument(**declared.settings)
-    callback = {} if declared.callback_of is None else {"callback": declared.callback_of()}
-    return typer.Option(*declared.names, **declared.settings, **callback)
+    callback = None if declared.callback_of is None else declared.callback_of()
+    return typer.Option(*declared.names, **declared.settings, callback=callback)

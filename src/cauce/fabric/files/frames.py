@@ -22,8 +22,8 @@ MAX_RECORD_BYTES = 1 << 30
 _ZEROS = bytes(HEADER_BYTES)
 
 
-Frame = tuple[bytes, bytes]
-"""A frame in two pieces, so that the second one, the body of a record, is not copied: it may have megabytes."""
+Frame = tuple[bytes, bytes, bytes]
+"""A frame in pieces, so that the body of a record and its tail are not copied: they may have megabytes."""
 
 
 def frame_of(each: Record) -> Frame:
@@ -34,8 +34,8 @@ def frame_of(each: Record) -> Frame:
             f"record {each.producer}/{each.seq} has {size} bytes, more than the limit of {MAX_RECORD_BYTES}: "
             "split it into smaller records"
         )
-    sums = _SUMS.pack(size, crc32(each.body, crc32(head)))
-    return sums + crc32(sums).to_bytes(4, "little") + head, each.body
+    sums = _SUMS.pack(size, crc32(each.tail, crc32(each.body, crc32(head))))
+    return sums + crc32(sums).to_bytes(4, "little") + head, each.body, each.tail
 
 
 def frame_bytes(header: memoryview, where: str) -> int:
@@ -63,5 +63,5 @@ def unframe(frame: memoryview, where: str) -> Record:
 
 def last_whole(start: int, frames: Sequence[Frame], size: int) -> int:
     """The offset after the last whole frame, if frames were written from `start` on and the file has this size."""
-    sizes = (len(head) + len(body) for head, body in frames)
+    sizes = (sum(map(len, frame)) for frame in frames)
     return max(end for end in accumulate(sizes, initial=start) if end <= size)

@@ -118,3 +118,10 @@ def test_the_end_of_a_record_without_its_beginning_is_reported_as_missing() -> N
     assembly = Assembly(PATIENCE)
     assert put_together(bodies[1:], assembly) == []
     assert assembly.missing
+
+
+@pytest.mark.parametrize("body", [0, 10, CHUNK_BYTES // 2 - 1, CHUNK_BYTES // 2, CHUNK_BYTES + 5])
+@pytest.mark.parametrize("tail", [1, 1000, CHUNK_BYTES - 24, CHUNK_BYTES, 4 * CHUNK_BYTES + 7])
+def test_a_record_with_a_tail_has_the_messages_of_one_without(body: int, tail: int) -> None:
+    split = Record(Kind.DATA, 0, 1, b"b" * body, 7, b"t" * tail)
+    assert list(encode(ONE, 5, "log", [split])) == list(encode(ONE, 5, "log", [split.whole()]))

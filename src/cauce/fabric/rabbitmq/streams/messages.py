@@ -71,9 +71,13 @@ def encode(author: bytes, seq: int, log: str, records: Sequence[Record]) -> list
         if len(batch) == 1 and batch[0].size > CHUNK_BYTES:
             bodies += _chunks(author, seq + len(bodies), log, batch[0])
         else:
-            parts = [part for each in batch for part in (_LENGTH.pack(each.size), each.header(), each.body)]
+            parts = [part for each in batch for part in _parts(each)]
             bodies.append(_pack(Kind.BATCH, author, seq + len(bodies), log, *parts))
     return bodies
+
+
+def _parts(each: Record) -> tuple[bytes, ...]:
+    return _LENGTH.pack(each.size), each.header(), each.body, each.tail
 
 
 def _batches(records: Sequence[Record]) -> Iterator[list[Record]]:
@@ -102,13 +106,20 @@ def _chunks(author: bytes, seq: int, log: str, large: Record) -> Iterator[bytes]
             "smaller records"
         )
     count = -(-large.size // CHUNK_BYTES)
-    head, body = large.header(), memoryview(large.body)
+    head, body = _head_and_rest(large)
     start = 0
     for index in range(count):
         end = (index + 1) * CHUNK_BYTES - len(head)
         before = b"" if index else head
         yield _pack(Kind.CHUNK, author, seq + index, log, _CHUNK.pack(seq, index, count), before, body[start:end])
         start = end
+
+
+def _head_and_rest(large: Record) -> tuple[bytes, memoryview]:
+    """A record in two pieces, of which the first is smaller than a chunk."""
+    if large.tail and len(large.body) < CHUNK_BYTES // 2:
+        return large.header() + large.body, memoryview(large.tail)
+    return large.header(), memoryview(large.whole().body)
 
 
 def _pack(kind: Kind, author: bytes, seq: int, log: str, *parts: bytes | memoryview) -> bytes:
