@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ _FEW = 1024
 _MOST_GROWTH = 16.0
 
 _Array = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint8]
+_Item = TypeVar("_Item", bound=np.generic)
 _Arrays = tuple[Ints, Ints, NDArray[np.int32], NDArray[np.uint8], Ints, Ints]
 
 
@@ -52,12 +54,16 @@ class Located:
     def only(self, rows: Ints) -> Located:
         """The cells of these records, without faults."""
         none = np.empty(0, np.int64)
-        # Column by column: each is contiguous, all together are not.
-        start, length, escaped = (
-            np.stack([column[rows] for column in found]) if len(found) else found[:, :0]
-            for found in (self.start, self.length, self.escaped)
-        )
-        return Located(len(rows), self.record_start[rows], start, length, escaped, none, none, self.whole)
+        cells = _chosen(self.start, rows), _chosen(self.length, rows), _chosen(self.escaped, rows)
+        return Located(len(rows), self.record_start[rows], *cells, none, none, self.whole)
+
+
+def _chosen(columns: NDArray[_Item], rows: Ints) -> NDArray[_Item]:
+    # Column by column: each is contiguous, all together are not.
+    chosen = np.empty((len(columns), len(rows)), columns.dtype)
+    for number, column in enumerate(columns):
+        chosen[number] = column[rows]
+    return chosen
 
 
 def padded(data: bytes | bytearray | memoryview) -> Bytes:

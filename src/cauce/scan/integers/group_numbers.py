@@ -67,7 +67,7 @@ class Groups:
 
     def _added(self, values: Values) -> Values:
         if len(self.firsts) == 1:
-            return values.sum(keepdims=True)
+            return np.array([values.sum()], np.int64)
         sums = np.zeros(len(self.firsts), np.int64)
         _add(np.ascontiguousarray(values), self.numbers, sums)
         return sums
