@@ -151,7 +151,7 @@ def text_bytes(column: pl.Series) -> tuple[Values, Values]:
 def texts_of(lengths: pl.Series, data: bytes) -> pl.Series:
     """Texts of these lengths, of consecutive bytes; null where the length is."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(values_of(lengths), out=offsets[1:])
+    np.cumsum(lengths.fill_null(0).to_numpy() if lengths.null_count() else lengths.to_numpy(), out=offsets[1:])
     null = lengths.is_null().to_numpy() if lengths.null_count() else None
     validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
     buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]

@@ -86,7 +86,7 @@ class Groups:
             _add_wide(np.ascontiguousarray(values).view(np.uint64), self.numbers, wide)
             return wide.view(np.int64)
         if len(self.firsts) == 1:
-            return values.sum(keepdims=True)
+            return np.array([values.sum()], np.int64)
         sums = np.zeros(len(self.firsts), np.int64)
         _add(np.ascontiguousarray(values), self.numbers, sums)
         return sums
