@@ -34,7 +34,7 @@ _LINE_ENDS = re.compile(rb"(?:\r?\n)+\Z")
 def _remember(table: str, column: str) -> None:
     _whole_texts[table, column] = None
     if len(_whole_texts) > _MOST_REMEMBERED:
-        del _whole_texts[next(iter(_whole_texts))]
+        _whole_texts.pop(next(iter(_whole_texts)), None)
 
 
 class Scanned(TypedDict):
