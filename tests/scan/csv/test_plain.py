@@ -47,5 +47,8 @@ def test_it_stops_before_the_block_of_the_first_quote() -> None:
     state = np.zeros(5, np.int64)
     arrays = room(1, 1000, 10)
     places = np.array([0], np.int64)
-    scan_plain(padded(data), len(data), len(data), ord(","), ord('"'), 2, places, *scratch(), *arrays, state)
+    separators, firsts = scratch()
+    scan_plain(
+        padded(data), len(data), len(data), ord(","), ord('"'), 2, places, separators, firsts, *arrays, state
+    )  # fmt: skip
     assert (state[POSITION], state[ROWS], state[FAULTS]) == (768, 96, 0)

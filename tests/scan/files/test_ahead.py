@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import partial
 
 import pytest
 
@@ -21,7 +22,7 @@ def failing(first: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_items_are_in_the_order_of_their_iterators(threads: int) -> None:
-    makes = [lambda n=n: counted(100 * n, n % 4) for n in range(10)]
+    makes = [partial(counted, 100 * n, n % 4) for n in range(10)]
     assert list(ahead(makes, threads)) == [item for make in makes for item in make()]
 
 
@@ -46,5 +47,6 @@ def test_threads_end_with_the_iterator() -> None:
     before = threading.active_count()
     found = ahead([lambda: counted(0, 1000), lambda: counted(0, 1000)], 2)
     assert next(found) == 0
+    assert isinstance(found, Generator)
     found.close()
     assert threading.active_count() == before

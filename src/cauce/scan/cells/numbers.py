@@ -123,7 +123,7 @@ def _scan_short(buf: Any, p: Any, size: Any) -> Any:
         upto = found ^ (found - _ONE)
         # Shift the bytes before the point over it; a second point remains and fails the digit check.
         word = (word & ~upto) | ((word & (upto >> np.uint64(8))) << np.uint64(8))
-        decimals = 7 - (next_bit(found, 0) >> 3)
+        decimals = np.int64(7 - (next_bit(found, 0) >> 3))
         digits -= 1
     if not _are_digits(word):
         digits = np.int64(0)
@@ -254,7 +254,8 @@ def _decimal_kernel(buf: Bytes, start: Starts, length: Lengths, values: npt.NDAr
             continue
         # value * scale + fraction in 128 bits.
         scale = _POWERS[np.uint64(missing)]
-        low, high = value * scale, high_product(value, scale)
+        low: Any = value * scale
+        high: Any = high_product(value, scale)
         total = low + fraction
         if total < low:
             high += _ONE

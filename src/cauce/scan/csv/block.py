@@ -200,8 +200,8 @@ class CsvBlock(Block):
         if name not in self._slot:
             return np.zeros(self.height, np.bool_)
         if name in self._decoded:
-            states = self._decoded[name][1]
-            return states != NULL
+            decoded: Mask = self._decoded[name][1] != NULL
+            return decoded
         null = self._null_texts(name)
         filled: Mask = self._cells[self._slot[name]].length > 0
         return filled if null is None else filled & ~null

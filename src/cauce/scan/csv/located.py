@@ -140,12 +140,12 @@ class Scanner:
         self._buffer = buffer
         self._length = length
         self._limit = limit
-        self._marks = delimiter_byte(delimiter), quote_byte(quote)
+        self._delimiter, self._quote = delimiter_byte(delimiter), quote_byte(quote)
         self._width = width
         self._places = np.array(columns, np.int64)
         self._slots = np.full(width, -1, np.int64)
         self._slots[list(columns)] = np.arange(len(columns))
-        self._scratch = scratch()
+        self._separators, self._firsts = scratch()
         self._state = np.zeros(5, np.int64)
         self._final = not open_end
         self._cut_off = False
@@ -185,8 +185,8 @@ class Scanner:
     def _scan_plain(self, target: int, arrays: _Arrays) -> None:
         before = self.position
         scan_plain(
-            self._buffer, self._length, target, *self._marks, self._width, self._places, *self._scratch, *arrays,
-            self._state,
+            self._buffer, self._length, target, self._delimiter, self._quote, self._width, self._places,
+            self._separators, self._firsts, *arrays, self._state,
         )  # fmt: skip
         # Where quotes are frequent, the fast path is tried less and less.
         is_plain = self.position - before > self._quoted_bytes
@@ -194,8 +194,8 @@ class Scanner:
 
     def _scan(self, target: int, arrays: _Arrays) -> None:
         scan(
-            self._buffer, self._length, self._final, target, *self._marks, self._limit, True, self._slots, *arrays,
-            self._state,
+            self._buffer, self._length, self._final, target, self._delimiter, self._quote, self._limit, True,
+            self._slots, *arrays, self._state,
         )  # fmt: skip
         if self._state[STATUS] == MORE:
             # The part ends within a record: it is read as if the file ended there.

@@ -71,7 +71,7 @@ def scan_plain(
         # The offsets of all separators of the window.
         stop = min(position + WINDOW_BYTES, length)
         block: Any = position & ~63
-        before = below(position & 63)
+        before: Any = below(position & 63)
         count: Any = 0
         lines: Any = 0
         while block < stop:
@@ -80,8 +80,8 @@ def scan_plain(
             if equal_mask(buffer, block, quote) & within != _NONE:
                 going = False
                 break
-            feeds = equal_mask(buffer, block, _LF) & within
-            marks = equal_mask(buffer, block, delimiter) & within | feeds
+            feeds: Any = equal_mask(buffer, block, _LF) & within
+            marks: Any = equal_mask(buffer, block, delimiter) & within | feeds
             lines += population(feeds)
             to: Any = np.uint64(count)
             count += population(marks)
