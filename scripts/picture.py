@@ -30,6 +30,8 @@ def main() -> None:
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.assemble(("$ ", "bold green"), f"./cauce {shlex.join(RUN)}"))
     console.print(Text.from_ansi(printed.rstrip()))
+    # Room below the last line.
+    console.print()
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     picture = console.export_svg(title="cauce", unique_id="cauce")
     PICTURE.write_text(without_web_font(picture), encoding="utf-8")

@@ -12,6 +12,9 @@ import duckdb
 import pytest
 
 import cauce as library
+from cauce.cli.options import ConnectionOptions, RunOptions
+from cauce.cli.sql import SqlOptions, sql_command
+from cauce.errors import FabricFull
 from tests.cli.running import cauce, written
 
 ORDERS = "id,customer,paid,day\n1,7,10.50,2024-01-31\n2,8,3.25,2024-02-01\n3,7,0.75,2024-02-02\n4,,9.00,2024-02-29\n"
@@ -72,6 +75,19 @@ def test_a_locale_without_the_characters_shows_their_codes(tmp_path: Path, monke
     assert "| \\u2192 " in answered.stdout.decode("latin-1")
     schema = run([sys.executable, "-m", "cauce", "schema", "."], cwd=tmp_path, capture_output=True, check=True)
     assert '"país" = "text"' in schema.stdout.decode("utf-8")
+
+
+def test_a_full_temporary_directory_is_no_reason_to_run_the_same_again(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise FabricFull("no space left; run the same command again")
+
+    monkeypatch.setattr("cauce.cli.run.run_and_show", full)
+    monkeypatch.setattr("cauce.cli.sql._is_little", lambda *_: False)
+    options = SqlOptions(text="SELECT id FROM orders", data=shop)
+    with pytest.raises(FabricFull, match=r"choose a directory with more space with --work$"):
+        sql_command(options, RunOptions(), ConnectionOptions(), lambda _: False)
 
 
 @pytest.mark.quick

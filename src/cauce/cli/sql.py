@@ -23,7 +23,7 @@ from cauce.cli.options import (
     named_values,
 )
 from cauce.cli.parameters import declared
-from cauce.errors import UsageError
+from cauce.errors import FabricFull, UsageError
 from cauce.terminal.console import warn
 from cauce.terminal.invocation import command
 
@@ -210,7 +210,16 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
         run(options.out, keeps_files=True)
         return
     with tempfile.TemporaryDirectory(prefix="cauce-sql-") as folder:
-        run(Path(folder), keeps_files=False)
+        try:
+            run(Path(folder), keeps_files=False)
+        except FabricFull:
+            if execution.work is not None:
+                raise
+            # Nothing of it stays, so the command would not continue where it stopped.
+            where = Path(folder).parent
+            raise FabricFull(
+                f"no space left for the work files in {where}; choose a directory with more space with --work"
+            ) from None
 
 
 def _first_rejects(file: Path) -> pl.DataFrame:
