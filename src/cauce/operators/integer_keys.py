@@ -111,7 +111,10 @@ def _in_cache(columns: Columns, keys: Keys, bits: int) -> Iterator[tuple[Columns
 def _added(columns: Columns, bits: int, keys: Collection[str]) -> Columns:
     ordered, order = sorted_order(columns[_KEY], bits)
     starts = run_starts(ordered)
-    firsts = order[starts]
+    # NumPy takes twice as long by indexes of another type.
+    firsts = (order if len(starts) == len(order) else order[starts.astype(np.intp)]).astype(np.intp)
+    if len(starts) == len(order):
+        return {name: values[firsts] for name, values in columns.items() if name != _KEY}
     return {
         name: values[firsts] if name in keys else _sums(values, order, starts)
         for name, values in columns.items()

@@ -83,7 +83,26 @@ def values_of(column: pl.Series) -> Values | None:
         if short.null_count():
             return None
         column = short
-    return np.ascontiguousarray((column.rechunk() if column.n_chunks() > 1 else column).to_numpy())
+    return _in_one_piece(column)
+
+
+def _in_one_piece(column: pl.Series) -> Values:
+    """The values of a column without nulls. Not by Polars: the C library keeps freed memory for the next array, and the
+    allocator of Polars returns it to the kernel."""
+    if column.n_chunks() == 1:
+        return np.ascontiguousarray(column.to_numpy())
+    return np.concatenate([chunk.to_numpy() for chunk in column.get_chunks()])
+
+
+def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same rows, with columns of fixed width without nulls in one piece: several steps read their values."""
+    return pl.DataFrame([_column_in_one_piece(column) for column in frame])
+
+
+def _column_in_one_piece(column: pl.Series) -> pl.Series:
+    if column.n_chunks() == 1 or column.null_count() or column.dtype == pl.Int128 or column.dtype not in _NAMES:
+        return column
+    return column_of(column.name, _in_one_piece(column.to_physical()), column.dtype)
 
 
 def all_values(frame: pl.DataFrame) -> list[Values] | None:

@@ -91,7 +91,7 @@ class Checked(GuardedKernel):
     def _of_integers(self, left: pl.Series, right: pl.Series) -> pl.Series | None:
         """The result for integers, by 64-bit arithmetic; None if some value might exceed its range, or if a divisor is
         not positive."""
-        if self.kind.name == "DECIMAL" or any(each.dtype not in _INTEGERS for each in (left, right, self.kind)):
+        if any(dtype not in _INTEGERS for dtype in (left.dtype, right.dtype, self.kind.dtype)):
             return None
         a, b = left.cast(pl.Int64), right.cast(pl.Int64)
         ends_a, ends_b = ends(a), ends(b)

@@ -19,6 +19,7 @@ from cauce.operators.weight import longest_texts, row_weights, weigh
 from cauce.plan.nodes import Mergeable
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
+from cauce.scan.integers.columns import in_one_piece
 from cauce.scan.integers.packing import Packed
 from cauce.scan.integers.scatter import Placement
 from cauce.worker.memory.blocks import Block, Piece, pack_rows, read_pieces
@@ -114,7 +115,7 @@ class EdgeSplitter:
     def flush(self) -> None:
         """Writes the rows that it holds."""
         held, self._held, self.held_bytes = self._held, [], 0
-        rows = pl.concat([frame for _, frame in held]) if held else pl.DataFrame()
+        rows = in_one_piece(pl.concat([frame for _, frame in held])) if held else pl.DataFrame()
         if not rows.height:
             return
         placement = self._rule.placement(key_hashes(rows, self._keys).to_numpy())
