@@ -111,7 +111,7 @@ PASSWORDS = Attack(
         Mutation(
             "addresses-checked-by-some-commands",
             "Commands did not check --fabric before they ran.",
-            in_file("cli/options.py", ("        check(address)\n", "")),
+            in_file("cli/configured.py", ("        check(address)\n", "")),
             ("tests/cli/test_usage.py::test_every_command_checks_the_address_of_its_fabric_before_it_runs",),
         ),
     ),
