@@ -263,6 +263,7 @@ def test_a_token_is_requested_once_and_used_for_all_requests(browser: Browser, t
 def test_the_keyboard_goes_on_in_the_page_that_it_opened(browser: Browser, service: Running, done: str) -> None:
     with watched(browser, service.url) as found:
         page = found.open()
+        page.get_by_label("Search jobs").fill(done)
         page.get_by_role("link", name=done, exact=True).focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name=done)).to_be_visible()
