@@ -108,8 +108,8 @@ def pauses_minorities(nodes: Nodes) -> bool:
 
 
 def store_metadata(nodes: Nodes) -> None:
-    """Returns when all streams and queues that exist are on the disks of all nodes. Mnesia writes them two seconds
-    late: if all nodes are killed before that, they are forgotten, with everything that was confirmed in them."""
+    """Returns when all streams and queues that exist are on the disks of all nodes. Mnesia writes them late: if
+    all nodes are killed before that, they are forgotten, with everything that was confirmed in them."""
     known: set[str] | None = None
     while pauses_minorities(nodes) and known != (found := _listed(nodes)):
         known = found

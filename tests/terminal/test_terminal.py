@@ -25,11 +25,11 @@ def test_demo(kind: str, tmp_path: Path) -> None:
 def test_an_unexpected_error_is_one_line_and_restores_the_terminal(tmp_path: Path) -> None:
     """The error strikes while a progress bar has hidden the cursor."""
     program = (
-        "import sys; from cauce.cli import main; from cauce.lab import generators\n"
+        "import sys; from cauce.cli import entry; from cauce.lab import generators\n"
         "def fail(*args, **named): raise RuntimeError('a planted\\nerror')\n"
         "generators.generate = fail\n"
         f"sys.argv = ['cauce', 'generate', 'books', '--out', {str(tmp_path / 'x')!r}]\n"
-        "main.entry()\n"
+        "entry.entry()\n"
     )
     session = run_in_terminal([cauce()[0], "-c", program], environment={"TMPDIR": str(tmp_path)})
     assert session.code == 1
