@@ -8,7 +8,7 @@ from cauce.process.isolation import isolated_all
 from cauce.scan import text_hash
 from cauce.scan.cells import decode
 from cauce.scan.csv import gather, located, lookup, plain, short_text
-from cauce.scan.integers import groups, key_bits, key_table, narrow, numbering, scatter
+from cauce.scan.integers import group_numbers, groups, key_bits, key_table, mask, narrow, numbering, scatter, wide
 from cauce.scan.native import bundle, linked
 from cauce.scan.native.kernel import Kernel, declared
 from cauce.scan.sentiment import compound, emoji
@@ -19,17 +19,20 @@ __all__ = [
     "decode",
     "emoji",
     "gather",
+    "group_numbers",
     "groups",
     "key_bits",
     "key_table",
     "located",
     "lookup",
+    "mask",
     "narrow",
     "numbering",
     "plain",
     "scatter",
     "short_text",
     "text_hash",
+    "wide",
 ]
 
 
