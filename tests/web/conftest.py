@@ -34,11 +34,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of one year, and those without a month."""
+    """The files of 18 months, and those without a month."""
     folder = tmp_path_factory.mktemp("coffee")
     generate("coffee", folder, scale=0.001, seed=3)
     for file in folder.rglob("*_20*.csv"):
-        if "_2024" not in file.name:
+        if "_2023" in file.name:
             file.unlink()
     return folder
 

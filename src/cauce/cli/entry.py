@@ -70,6 +70,12 @@ def _run_directly(words: list[str]) -> bool:
             _sql(words[1:])
     except NotPlain:
         return False
+    except Exception as problem:
+        # Commands end by an exception of Typer, which handles it where it parses the arguments.
+        code = getattr(problem, "exit_code", None) if "typer" in sys.modules else None
+        if not isinstance(code, int):
+            raise
+        raise SystemExit(code) from problem
     return True
 
 

@@ -1,6 +1,7 @@
 // A window onto a large drawing: drag to move it, pinch or Ctrl + wheel to zoom, and the same by buttons and keys.
 
 import { h, set } from "./dom.js";
+import { Dragging } from "./dragging.js";
 
 const STEP = 1.25;
 const LEAST = 0.1;
@@ -9,7 +10,6 @@ const MOST = 2.5;
 const READABLE = 0.85;
 const LOWEST = 200;
 const KEY_STEP = 60;
-const DRAG_FROM = 4;
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 
@@ -23,10 +23,7 @@ export class Viewport {
     this.touched = false;
     /** The part of the drawing that stays in sight if the window changes. @type {Box | null} */
     this.wanted = null;
-    this.dragged = false;
     this.lastWidth = 0;
-    /** @type {Map<number, {x: number, y: number}>} */
-    this.pointers = new Map();
     this.hint = h("span", { hidden: true }, "The plan is larger than this window: drag it, or zoom with + and −. ");
     this.frame = h("div.viewport", { tabindex: "0", role: "region", "aria-label": label, onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event) }, picture);
     const button = (/** @type {string} */ name, /** @type {string} */ title, /** @type {() => void} */ act) =>
@@ -47,11 +44,7 @@ export class Viewport {
       event.preventDefault();
       this.zoom(Math.exp(-event.deltaY / 300), event);
     }, { passive: false });
-    frame.addEventListener("pointerdown", (event) => this.down(event));
-    frame.addEventListener("pointermove", (event) => this.move(event));
-    for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, (event) => this.up(/** @type {PointerEvent} */ (event)));
-    // The end of a drag is not a click on the box below it.
-    frame.addEventListener("click", (event) => this.dragged && event.stopPropagation(), { capture: true });
+    new Dragging(frame, this);
     new ResizeObserver(() => requestAnimationFrame(() => this.fitted())).observe(this.element);
   }
 
@@ -162,43 +155,6 @@ export class Viewport {
       Math.min(0, from - 12 - start) + Math.max(0, from + size + 12 - start - room / scale);
     this.view = { scale, x: x + off(box.x, box.width, x, width), y: y + off(box.y, box.height, y, height) };
     this.keepInSight();
-  }
-
-  /** @param {PointerEvent} event */
-  down(event) {
-    if (event.button > 0) return;
-    this.dragged = false;
-    this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-  }
-
-  /** @param {PointerEvent} event */
-  move(event) {
-    const last = this.pointers.get(event.pointerId);
-    if (!last) return;
-    const [dx, dy] = [event.clientX - last.x, event.clientY - last.y];
-    if (!this.dragged && Math.hypot(dx, dy) < DRAG_FROM) return;
-    if (!this.dragged) this.frame.setPointerCapture(event.pointerId);
-    this.dragged = true;
-    const before = this.spread();
-    this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.pointers.size === 2 && before) this.zoom(this.spread() / before, this.centre());
-    else this.pan(dx, dy);
-  }
-
-  /** @param {PointerEvent} event */
-  up(event) {
-    this.pointers.delete(event.pointerId);
-  }
-
-  /** The distance of two fingers. */
-  spread() {
-    const [one, other] = [...this.pointers.values()];
-    return other ? Math.hypot(one.x - other.x, one.y - other.y) : 0;
-  }
-
-  centre() {
-    const [one, other] = [...this.pointers.values()];
-    return { clientX: (one.x + other.x) / 2, clientY: (one.y + other.y) / 2 };
   }
 
   /** @param {KeyboardEvent} event */
