@@ -56,7 +56,7 @@ def main() -> int:
         kills = scratch / "kills"
         if given.kill_every:
             killed = cauce_arguments(scratch, data, scratch / "killed", given.workers)
-            commands[KILLED] = module_command("bench.killing", str(given.kill_every), str(kills), *killed)
+            commands[KILLED] = [sys.executable, "-m", "bench.killing", str(given.kill_every), str(kills), *killed]
         names = [name for name in PEERS if name in given.peers.split(",")]
         commands |= {PEERS[name]: peer_command(name, data, scratch, given.workers) for name in names}
         results = side_by_side(commands, given.rounds)
