@@ -103,7 +103,9 @@ def _check_identifiers(text: str, tree: exp.Expr) -> None:
 _LISTS = (TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY)
 _FIRST = (TokenType.L_PAREN, TokenType.SELECT, TokenType.DISTINCT, TokenType.VALUES, TokenType.ALIAS)
 _OPENING = (TokenType.COMMA, *_FIRST, *_LISTS)
-_ENDS = (None, TokenType.R_PAREN, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT, TokenType.LIMIT)
+_SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
+_CLAUSES = (TokenType.WHERE, TokenType.HAVING, TokenType.QUALIFY, TokenType.LIMIT, *_LISTS)
+_ENDS = (None, TokenType.R_PAREN, *_SET_OPERATIONS, *_CLAUSES)
 _CLOSING = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
 
 
