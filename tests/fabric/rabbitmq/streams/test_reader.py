@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
+import amqp
 import pytest
 
 from cauce.errors import CorruptRecord
@@ -154,6 +155,27 @@ def test_a_log_of_many_segments_is_read_whole(
         at = batch.position
         if seq % 7 == 0:
             reader = rabbit()
+
+
+@pytest.mark.parametrize("skipped", [1, 3, 20])
+def test_messages_that_one_subscription_skips_are_read_by_the_next(
+    skipped: int, fabric: RabbitFabric, rabbit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that has just started may deliver from a later message on."""
+    for seq in range(1, 40):
+        fabric.append("j", Log("log"), data(0, seq))
+    deliver, skip = rabbitmq_subscription.Subscription._deliver, set(range(5, 5 + skipped))
+
+    def deliver_late(subscription: rabbitmq_subscription.Subscription, message: amqp.Message) -> None:
+        offset = message.headers["x-stream-offset"]
+        if subscription.stream == stream_of(fabric) and offset in skip:
+            skip.discard(offset)
+        else:
+            deliver(subscription, message)
+
+    monkeypatch.setattr(rabbitmq_subscription.Subscription, "_deliver", deliver_late)
+    assert names(drain(rabbit(), "j", Log("log"))[0]) == [(0, seq) for seq in range(40)]
+    assert not skip
 
 
 def test_a_log_that_was_not_requested_is_read_again_on_request(

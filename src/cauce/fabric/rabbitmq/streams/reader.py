@@ -31,8 +31,8 @@ BUFFERED_BYTES = 4 << 20
 """Maximum buffered bytes of a log in use, while other logs of the stream are read."""
 UNREQUESTED_BYTES = 256 << 10
 """Maximum buffered bytes of all logs of a stream that were not requested."""
-MOST_CUTS = 2
-"""How often a reader subscribes again before messages count as missing."""
+MOST_GAPS = 2
+"""How often a reader subscribes again before it continues after a gap, or counts messages as missing."""
 _LOOK_BACK = 64
 
 
@@ -127,8 +127,8 @@ class Reader:
         self._dropped: set[str] = set()
         self._assembly = Assembly(PATIENCE)
         self._expected = start
-        self._cuts = 0
-        """How many subscriptions in a row have skipped messages."""
+        self._gaps = 0
+        """How many subscriptions in a row have skipped offsets."""
         self._looked_back_to: int | None = None
         self._subscription: Subscription | None = None
 
@@ -225,17 +225,9 @@ class Reader:
 
     def _take(self, found: Delivery, log: str) -> None:
         where = f"stream {self.stream}, message {found.offset}"
-        if is_cut(self._expected, found.offset):
-            if self._cuts < MOST_CUTS:
-                # A node that has just started may deliver from a later message on: subscribe again.
-                self._cuts += 1
-                self.close()
-                return
-            raise CorruptRecord(
-                f"{where} follows {self._expected - 1}: the messages in between are missing; check that no policy of "
-                "the broker limits the age or the length of streams, and run the job again"
-            )
-        self._cuts = 0
+        if found.offset > self._expected and not self._gap_is_permanent(found.offset, where):
+            return
+        self._gaps = 0
         self.end = max(self.end, found.offset + 1)
         message = decode(found.body, where)
         finished = None
@@ -248,6 +240,21 @@ class Reader:
         if found.offset >= self.next:
             self.next, self._looked_back_to = self._expected, None
             self._sort(found.offset, message, finished, log)
+
+    def _gap_is_permanent(self, offset: int, where: str) -> bool:
+        """Whether a message follows the last one read although offsets between them are missing. A node that has just
+        started may deliver from a later message on, so the reader subscribes again before it believes a gap. Raises if
+        the gap is larger than those that the broker makes itself."""
+        if self._gaps < MOST_GAPS:
+            self._gaps += 1
+            self.close()
+            return False
+        if is_cut(self._expected, offset):
+            raise CorruptRecord(
+                f"{where} follows {self._expected - 1}: the messages in between are missing; check that no policy of "
+                "the broker limits the age or the length of streams, and run the job again"
+            )
+        return True
 
     def _sort(self, offset: int, message: Message, finished: Record | None, log: str) -> None:
         if message.author == self._own.author:
