@@ -10,9 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from cauce.errors import BrokerFailed
@@ -20,6 +18,7 @@ from cauce.fabric.rabbitmq.settings.findings import numbers
 from cauce.fabric.rabbitmq.settings.required import WITHOUT_PARTITION_HANDLING
 from cauce.lab.broker.installation import HOW_TO_INSTALL
 from cauce.lab.broker.nodes import Nodes, start
+from cauce.lab.broker.partitions import restart_partitioned
 from cauce.lab.broker.releases import best
 from tests.broker_guardian import become_user, guard
 
@@ -82,22 +81,6 @@ def is_whole(nodes: Nodes) -> bool:
         return nodes.ctl(nodes.names[0], "eval", ALL_SEE_ALL).strip() == "true"
     except BrokerFailed:
         return False
-
-
-def restart_partitioned(nodes: Nodes) -> None:
-    """Restarts running nodes that continue although they are in a minority, as operators have to: until then such a
-    node keeps its own metadata, and lists streams and queues that were deleted meanwhile."""
-    for name in nodes.names:
-        if nodes.pid(name) is not None and nodes.answers(name) and is_apart(nodes, name):
-            nodes.kill(name)
-            nodes.start_again(name)
-
-
-def is_apart(nodes: Nodes, name: str) -> bool:
-    """Whether a node continues although it is in a minority: one that was paused for longer than the others wait may
-    not detect it. It has to be restarted."""
-    seen = msgspec.json.decode(nodes.ctl(name, "cluster_status", "--formatter", "json"), type=dict[str, Any])
-    return len(seen["running_nodes"]) <= len(nodes.names) // 2
 
 
 def pauses_minorities(nodes: Nodes) -> bool:

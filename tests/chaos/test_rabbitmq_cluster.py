@@ -18,8 +18,9 @@ import pytest
 from cauce.errors import BrokerFailed
 from cauce.fabric.rabbitmq.settings.required import PER_QUEUE_TIMEOUT
 from cauce.lab.broker.nodes import Nodes
+from cauce.lab.broker.partitions import restart_partitioned
 from cauce.lab.broker.releases import choose
-from tests.brokers import restart_partitioned, store_metadata
+from tests.brokers import store_metadata
 from tests.chaos.interrupted import Case, Interrupted, half_way, make_case, until_work_goes_on
 from tests.service.running import Running, until
 

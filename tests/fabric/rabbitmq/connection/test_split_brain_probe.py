@@ -16,8 +16,8 @@ from cauce.fabric.rabbitmq.connection.split_brain_probe import SplitBrain, Split
 from cauce.fabric.rabbitmq.fabric import RabbitFabric
 from cauce.fabric.rabbitmq.settings.required import DEVELOPED_FOR, WITHOUT_SPLIT_METADATA
 from cauce.lab.broker.nodes import Nodes
+from cauce.lab.broker.partitions import is_apart
 from cauce.lab.broker.releases import choose
-from tests.brokers import is_apart
 from tests.conformance.worlds import data, drain, jobs_seen_by, names
 from tests.fabric.rabbit import in_own_namespace
 from tests.service.running import until
