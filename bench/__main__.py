@@ -18,6 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     # Imported late: `parsed` has checked that their packages are installed.
     from bench.modes import MODES
 
+    _compile_kernels()
     # As for Ctrl-C: the running command must end with this process.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -26,6 +27,16 @@ def main(arguments: Sequence[str]) -> int:
     for problem in problems:
         sys.stderr.write(f"problem: {problem}\n")
     return 1 if problems else 0
+
+
+def _compile_kernels() -> None:
+    """Compiles and links the kernels of a clone if its sources have changed since it was set up: each worker of each
+    run would load them one by one, which takes longer than a part."""
+    from cauce.scan.native import bundle, linked
+    from cauce.scan.warm_up import compile_kernels
+
+    if not (bundle.installed.is_valid() or linked.own().is_valid()):
+        compile_kernels()
 
 
 if __name__ == "__main__":

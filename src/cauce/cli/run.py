@@ -73,7 +73,8 @@ def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) 
         chosen = load(queries.dataset)
         parameters = queries.parameters(chosen)
         limit = options.budget.broadcast_bytes
-        return chosen, prepare(chosen, files.data, queries.names, parameters, partitions, limit)
+        # The workers have been forked: this process may start threads.
+        return chosen, prepare(chosen, files.data, queries.names, parameters, partitions, limit, isolate=False)
 
     def expect(partitions: int) -> Manifest | None:
         from cauce.datasets import BUILT_IN

@@ -60,6 +60,11 @@ def _has_plain_integers(frame: pl.DataFrame, columns: Mapping[str, Output] | Non
     return unchanged and all(dtype in _INTEGERS for dtype in frame.dtypes) and not any(frame.null_count().row(0))
 
 
+def _quoted_name(name: str) -> str:
+    """As `_quoted`, of one text: a header is written before the workers have their first part."""
+    return '"' + name.replace('"', '""') + '"' if any(each in name for each in '",\r\n') else name
+
+
 def _quoted(texts: pl.Series) -> pl.Series:
     texts = texts.fill_null("")
     needs = texts.str.contains('[",\r\n]')
@@ -91,8 +96,7 @@ class _Csv:
     def __init__(self, out: Path | BinaryIO, columns: Mapping[str, Output]) -> None:
         self._file = _Lines(out)
         self._columns = columns
-        header = pl.DataFrame({name: [name] for name in columns})
-        self._file.write(csv_text(header).encode())
+        self._file.write(f"{','.join(map(_quoted_name, columns))}\n".encode())
 
     def page(self, frame: pl.DataFrame) -> None:
         self._file.write(csv_text(frame, self._columns).encode())

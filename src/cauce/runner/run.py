@@ -32,6 +32,9 @@ POLL_SHARE = 0.02
 """The share of a core that waiting for answers may take: looking at the logs of many queries takes milliseconds, and
 the workers need the cores."""
 
+UPLOAD_S = 0.02
+"""How long to append parts before the logs of the answers are looked at again."""
+
 STILL_S = 30.0
 """A run without progress for this long reports what it waits for."""
 
@@ -171,7 +174,7 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
     while not collect.complete:
         for event in pool.watch():
             watch.event(event, pool.restarts)
-        uploading = uploading and upload.step()
+        uploading = uploading and _upload_some(upload)
         looked_at = time.thread_time()
         if collect.step() or uploading:
             moved_at = time.monotonic()
@@ -182,6 +185,16 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
             watch.still(collect.missing_input())
             moved_at = time.monotonic()
         time.sleep(pause_s(looked_s))
+
+
+def _upload_some(upload: Upload) -> bool:
+    """Appends records for a moment. False when everything has been appended. Parts of files that are read in place take
+    less time to append than the logs of the answers take to look at."""
+    until = time.monotonic() + UPLOAD_S
+    while upload.step():
+        if time.monotonic() >= until:
+            return True
+    return False
 
 
 def pause_s(looked_s: float) -> float:

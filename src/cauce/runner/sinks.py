@@ -83,9 +83,12 @@ def prepare(
     parameters: Mapping[str, str] | None = None,
     partitions: int = 2,
     broadcast_bytes: int = 0,
+    *,
+    isolate: bool = True,
 ) -> Prepared:
-    """`broadcast_bytes` is the memory that a worker has for broadcast sides; 0: no limit."""
-    plan = dataset.plan(queries, parameters, partitions)
+    """`broadcast_bytes` is the memory that a worker has for broadcast sides; 0: no limit. `isolate` is that of
+    `Dataset.plan`: without it, this process must not be forked afterwards."""
+    plan = dataset.plan(queries, parameters, partitions, isolate=isolate)
     check_folder(data, f"the files of {dataset.name}")
     files: dict[str, list[TableFile]] = {}
     for spec in plan.tables:
@@ -96,7 +99,7 @@ def prepare(
     large = large_tables(prepared.bytes, broadcast_bytes)
     if not large:
         return prepared
-    return replace(prepared, plan=dataset.plan(queries, parameters, partitions, large), large=large)
+    return replace(prepared, plan=dataset.plan(queries, parameters, partitions, large, isolate=isolate), large=large)
 
 
 class Rejects:
@@ -108,6 +111,8 @@ class Rejects:
         self.count = 0
 
     def add(self, frame: pl.DataFrame) -> None:
+        if frame.is_empty():
+            return
         self.count += frame.height
         for (file,), rows in frame.group_by("file", maintain_order=True):
             if file not in self._spools:

@@ -35,8 +35,8 @@ def pictures() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def letters() -> dict[str, str]:
     """Non-ASCII capitals whose lower case is ASCII, with the ASCII capital of the same lower case."""
-    every = map(chr, range(0x80, reading.CLASSED))
-    return {each: each.lower().upper() for each in every if each.isupper() and each.lower().isascii()}
+    capitals = map(chr, np.flatnonzero(np.strings.isupper(_characters())).tolist())
+    return {each: each.lower().upper() for each in capitals if each.lower().isascii()}
 
 
 @lru_cache(maxsize=1)
@@ -114,14 +114,20 @@ def _fitting(choices: list[list[int]], rows: list[int], taken: set[int]) -> int:
     raise AssertionError("no displacement places the words of a bucket in free slots")
 
 
-def _classes() -> NDArray[np.uint8]:
-    """The class of each non-ASCII character, from Python's Unicode tables."""
+def _characters() -> NDArray[np.str_]:
+    """All characters that have a class, each at its number. In place of ASCII and of surrogates, which are not
+    characters, stands one that has none."""
     points = np.arange(reading.CLASSED, dtype=np.uint32)
     points[:0x80] = 1
-    points[0xD800:0xE000] = 1  # Surrogates are not characters.
-    characters = points.view("U1")
+    points[0xD800:0xE000] = 1
+    return points.view("U1")
+
+
+def _classes() -> NDArray[np.uint8]:
+    """The class of each non-ASCII character, from Python's Unicode tables."""
+    characters = _characters()
     upper, title = np.strings.isupper(characters), np.strings.istitle(characters)
-    classes = np.zeros(points.size, np.uint8)
+    classes = np.zeros(characters.size, np.uint8)
     classes[upper] |= reading.UPPER
     # A capital is also title case; a character that is only title case, such as "ǅ", makes a word not all capitals.
     classes[np.strings.islower(characters) | (title & ~upper)] |= reading.LOWER
