@@ -95,6 +95,13 @@ def test_a_header_is_quoted_like_any_cell(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_text() == '"a,b"\n'
 
 
+def test_a_header_is_read_by_another_reader(tmp_path: Path) -> None:
+    names = ["plain", 'a "b"', "a,b", "two\nlines", "a\rb", '"', "ñ", " "]
+    open_answer(tmp_path / "a.csv", dict.fromkeys(names, TEXT), "csv").close()
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [names]
+
+
 def test_json_keeps_every_digit(tmp_path: Path) -> None:
     rows = json.loads(written(tmp_path, "json", ANSWER).read_text(), parse_float=Decimal)
     assert rows[0] == {

@@ -11,7 +11,15 @@ from cauce.datasets import load
 from cauce.fabric.memory import MemoryFabric, Store
 from cauce.job.topology import Topology
 from cauce.runner.local_client import Upload
-from cauce.runner.run import LONGEST_PAUSE_S, PAUSE_S, POLL_SHARE, RunSettings, job_name, pause_s
+from cauce.runner.run import (
+    LONGEST_PAUSE_S,
+    PAUSE_S,
+    POLL_SHARE,
+    RunSettings,
+    job_name,
+    pause_s,
+    upload_some,
+)
 from cauce.runner.sinks import prepare
 from tests.cli.running import small_books
 
@@ -87,3 +95,29 @@ def test_looking_for_the_answers_of_many_queries_takes_a_bounded_share_of_a_core
 
 def test_an_answer_is_found_soon_however_long_a_look_takes() -> None:
     assert pause_s(1.0) == LONGEST_PAUSE_S
+
+
+class _Records(Upload):
+    """Appends as many records as are left, each in a time of its own."""
+
+    def __init__(self, left: int, clock: list[float], each_s: float) -> None:
+        self.left, self._clock, self._each_s = left, clock, each_s
+
+    def step(self) -> bool:
+        self._clock[0] += self._each_s
+        self.left -= 1
+        return self.left >= 0
+
+
+def test_parts_that_are_appended_quickly_are_appended_together() -> None:
+    clock = [0.0]
+    records = _Records(100, clock, 0.0)
+    assert not upload_some(records, lambda: clock[0])
+    assert records.left == -1
+
+
+def test_a_slow_upload_is_interrupted_to_look_for_answers() -> None:
+    clock = [0.0]
+    records = _Records(100, clock, 0.015)
+    assert upload_some(records, lambda: clock[0])
+    assert records.left == 98

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from cauce.api.formats import Format
 from cauce.datasets import load
 from cauce.errors import FabricFull, JobFailed
+from cauce.plan import dataset
 from cauce.runner import output_dir as output
 from cauce.runner.in_process import LocalRun
-from cauce.runner.sinks import Folder, Prepared, Silent, prepare
+from cauce.runner.sinks import Folder, Prepared, Rejects, Silent, prepare
+from cauce.scan.block import REJECT_SCHEMA
 from tests.cli.running import small_books
 
 
@@ -45,3 +49,20 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     prepared = prepare(load("books"), tmp_path / "data", ["q3"])
     with pytest.raises(JobFailed, match=f"cannot write the answers to {tmp_path}/file/out: Not a directory; choose"):
         run_to_folder(prepared, tmp_path / "file/out")
+
+
+def test_parts_without_rejects_write_no_file_of_rejects(tmp_path: Path) -> None:
+    spool = Rejects(tmp_path)
+    spool.add(pl.DataFrame(schema=REJECT_SCHEMA))
+    written = io.BytesIO()
+    spool.write(written)
+    assert spool.count == 0
+    assert written.getvalue().decode() == ",".join(REJECT_SCHEMA) + "\n"
+
+
+def test_a_plan_after_the_fork_starts_no_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_books(tmp_path)
+    monkeypatch.setattr(dataset, "isolated", lambda compute: pytest.fail("a process was forked"))
+    here = prepare(load("books"), tmp_path, ["q1"], isolate=False)
+    monkeypatch.undo()
+    assert here.plan.digest == prepare(load("books"), tmp_path, ["q1"]).plan.digest

@@ -174,7 +174,7 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
     while not collect.complete:
         for event in pool.watch():
             watch.event(event, pool.restarts)
-        uploading = uploading and _upload_some(upload)
+        uploading = uploading and upload_some(upload)
         looked_at = time.thread_time()
         if collect.step() or uploading:
             moved_at = time.monotonic()
@@ -187,12 +187,12 @@ def _drive(upload: Upload, collect: Collect, pool: WorkerPool, watch: Watch, che
         time.sleep(pause_s(looked_s))
 
 
-def _upload_some(upload: Upload) -> bool:
+def upload_some(upload: Upload, clock: Callable[[], float] = time.monotonic) -> bool:
     """Appends records for a moment. False when everything has been appended. Parts of files that are read in place take
     less time to append than the logs of the answers take to look at."""
-    until = time.monotonic() + UPLOAD_S
+    until = clock() + UPLOAD_S
     while upload.step():
-        if time.monotonic() >= until:
+        if clock() >= until:
             return True
     return False
 
