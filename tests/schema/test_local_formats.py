@@ -83,3 +83,12 @@ def test_remarks_name_the_column_and_the_file(tmp_path: Path) -> None:
         "my orders: column Amount (EUR) has decimal commas, such as '1,50'; "
         """in SQL: CAST(replace("Amount (EUR)", ',', '.') AS DECIMAL(18,2))"""
     )
+
+
+def test_a_file_in_two_encodings_is_not_converted_as_if_it_had_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"id,who\n" + "1,Renée\n".encode() + "2,Müller\n".encode("cp1252"))
+    (table,) = find_tables(tmp_path)
+    assert infer(table).notes == (
+        "t: t.csv has text in UTF-8 and in another encoding: 'Müller' in Windows-1252 is read as 'M\ufffdller'; "
+        "write all of it in UTF-8",
+    )

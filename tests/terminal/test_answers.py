@@ -26,6 +26,16 @@ def test_columns_that_do_not_fit_are_left_out_and_counted(tmp_path: Path) -> Non
     assert "││" not in session.text
 
 
+@pytest.mark.parametrize("letter", ["n", "ñ", "名"])
+def test_a_very_long_name_is_truncated_and_the_values_are_shown(tmp_path: Path, letter: str) -> None:
+    (tmp_path / "wide.csv").write_text(f"{letter * 200},b\n12345,67890\n")
+    session = run_in_terminal([*cauce(), "sql", "SELECT * FROM wide", "--data", str(tmp_path)])
+    assert session.code == 0
+    assert f"{letter}…" in session.text
+    assert "12345" in session.text
+    assert "67890" in session.text
+
+
 def test_control_characters_of_cells_are_shown_as_symbols(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"id,x\n1,\x1b[31mred\x1b]0;title\x07\n2,a\tb\x08\n3,\xc2\x9b31m\n")
     session = run_in_terminal([*cauce(), "sql", "SELECT * FROM t ORDER BY id", "--data", str(tmp_path)], term="dumb")

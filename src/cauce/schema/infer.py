@@ -30,7 +30,7 @@ from cauce.schema.column_types import different, type_of_most, type_of_values
 from cauce.schema.dialect import DELIMITERS, Dialect, dialect_of, has_header
 from cauce.schema.find_tables import FoundTable
 from cauce.schema.json_types import json_columns
-from cauce.schema.local_formats import garbled_text, local_format
+from cauce.schema.local_formats import garbled_text, local_format, mixes_encodings
 from cauce.schema.other_formats import check_format, json_remark, why_no_objects
 from cauce.schema.parquet_types import parquet_columns
 from cauce.schema.samples import Sample, chosen, file_budget, head_of, sample_of
@@ -70,6 +70,7 @@ class _Columns:
     notes: list[str] = field(default_factory=list)
     mixed_columns: dict[str, MixedColumn] = field(default_factory=dict)
     garbled: dict[str, str] = field(default_factory=dict)
+    mixed_encodings: set[str] = field(default_factory=set)
     """A remark for each file that is not UTF-8."""
     paths: dict[str, str] = field(default_factory=dict)
     rows: float = 0.0
@@ -170,6 +171,8 @@ def _add_csv(columns: _Columns, file: TableFile, form: Csv, dialect: Dialect, he
     garbled = garbled_text(rows_of)
     if garbled is not None:
         columns.garbled.setdefault(file.name, garbled)
+        if mixes_encodings(rows_of):
+            columns.mixed_encodings.add(file.name)
         columns.paths[file.name] = file.path
     names = _usable(columns, file, first.cells)
     columns.add(file, names)
@@ -266,6 +269,9 @@ def _not_utf8(columns: _Columns) -> list[str]:
         return []
     (name, garbled), *others = columns.garbled.items()
     more = f" (and {len(others)} more)" if others else ""
+    if name in columns.mixed_encodings:
+        # One conversion of the whole file would damage the text that is UTF-8.
+        return [f"{name}{more} has text in UTF-8 and in another encoding: {garbled}; write all of it in UTF-8"]
     path = shlex.quote(columns.paths[name])
     convert = f"iconv -f WINDOWS-1252 -t UTF-8 {path} > utf8.tmp && mv utf8.tmp {path}"
     return [f"{name}{more} is not UTF-8, and {garbled}; to convert it, if that is meant: {convert}"]

@@ -12,6 +12,8 @@ import polars as pl
 
 _FEW = 50
 _WORD_BYTES = 30
+_UTF8_CHARACTER = re.compile(rb"[\xc3-\xd4][\x80-\xbf]|[\xe1-\xef][\x80-\xbf]{2}|[\xf1-\xf4][\x80-\xbf]{3}")
+"""A letter beyond ASCII in UTF-8. In Windows-1252 these bytes are capital letters before signs, which is rare."""
 _MOST = 0.9
 """The share of the values that must have the form."""
 
@@ -63,6 +65,11 @@ def _dates(values: pl.Series) -> LocalFormat | None:
         return None
     function = "strptime" if read[form] == len(values) else "try_strptime"
     return LocalFormat(f"dates in the format {form}", fitting[0], f"CAST({function}({{}}, '{form}') AS DATE)")
+
+
+def mixes_encodings(pieces: Iterable[bytes]) -> bool:
+    """Whether text that is not UTF-8 stands beside characters that are, so that no one encoding reads all of it."""
+    return any(_UTF8_CHARACTER.search(piece) for piece in pieces)
 
 
 def garbled_text(pieces: Iterable[bytes]) -> str | None:

@@ -63,7 +63,7 @@ class Column:
 
     @property
     def shortest(self) -> int:
-        """The width that it needs at least: numbers and names are never truncated."""
+        """The width that it needs at least: numbers are never truncated, names only if they are very long."""
         return self.width if self.is_number else min(self.width, max(SHORTEST_TEXT, len(self.name)))
 
 
@@ -81,8 +81,8 @@ class AnswerTable:
 
     @classmethod
     def of(cls, title: str, head: pl.DataFrame, columns: Mapping[str, Output], rows: int) -> AnswerTable:
-        all_columns = [_column(name, head, output) for name, output in columns.items()]
         available = width()
+        all_columns = [_column(name, head, output, available - 4) for name, output in columns.items()]
         shown = all_columns[: _count_that_fits([each.shortest for each in all_columns], available)]
         # Numbers are never truncated; texts share the remaining width.
         rest = available - sum(each.width for each in shown if each.is_number) - 3 * len(shown) - 1
@@ -149,9 +149,9 @@ def _row(edge: str, widths: Sequence[int], cells: Sequence[str]) -> str:
     return edge + edge.join(f" {cell.ljust(each)} " for each, cell in zip(widths, cells, strict=True)) + edge
 
 
-def _column(name: str, head: pl.DataFrame, output: Output) -> Column:
+def _column(name: str, head: pl.DataFrame, output: Output, available: int) -> Column:
     texts = [printable(text) for text in output.text(head[name]).fill_null("")]
-    shown = printable(name)
+    shown = _truncated(printable(name), max(min(LONGEST_TEXT, available), 1))
     return Column(shown, texts, head.schema[name].is_numeric(), max(map(_cells, [shown, *texts])))
 
 
@@ -162,6 +162,14 @@ def _cells(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def _truncated(text: str, most: int) -> str:
+    if _cells(text) <= most:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, most - 1).rstrip() + "…"
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -11,6 +12,11 @@ from cauce.errors import did_you_mean
 from cauce.sql_frontend.problems import StatementError
 from cauce.sql_frontend.tree import Column, Expr, OuterColumn
 from cauce.sql_frontend.types import SqlType
+
+
+def written(name: str) -> str:
+    """A name as a statement writes it."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f'"{name}"'
 
 
 class Names:
@@ -104,7 +110,10 @@ class Scope:
             hint = did_you_mean(table, self._all_aliases())
             raise StatementError(f"there is no table {table} in this query{hint}", at)
         known = [
-            c.name for s in self._all_sources() if table is None or s.alias.lower() == table.lower() for c in s.columns
+            written(column.name)
+            for source in self._all_sources()
+            if table is None or source.alias.lower() == table.lower()
+            for column in source.columns
         ]
         shown = f"; there are {', '.join(dict.fromkeys(known))}" if 0 < len(known) <= 20 else ""
         raise StatementError(f"there is no column {name}{did_you_mean(name, known) or shown}", at)

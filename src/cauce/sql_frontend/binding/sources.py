@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from cauce.errors import did_you_mean
 from cauce.sql_frontend.binding.bound import BoundQuery
 from cauce.sql_frontend.binding.expressions import ExpressionBinder
 from cauce.sql_frontend.binding.positions import at, only
-from cauce.sql_frontend.binding.scope import Scope, Source, Visible
+from cauce.sql_frontend.binding.scope import Scope, Source, Visible, written
 from cauce.sql_frontend.functions import operators as ops
 from cauce.sql_frontend.problems import StatementError
 from cauce.sql_frontend.tree import (
@@ -103,7 +102,7 @@ class SourceBinder:
             known = [*self.queries.catalogue.names, *self.queries.ctes]
             there = f"; there are {_listed(known)}" if known else "; there are no tables"
             raise StatementError(
-                f"there is no table {name}{did_you_mean(name, map(_written, known)) or there}", at(node)
+                f"there is no table {name}{did_you_mean(name, map(written, known)) or there}", at(node)
             )
         columns = tuple(
             Visible(column, self.queries.names.fresh(column), kind) for column, kind in table.columns.items()
@@ -250,12 +249,7 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 _SHOWN_TABLES = 20
 
 
-def _written(name: str) -> str:
-    """A name as a statement writes it."""
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else f'"{name}"'
-
-
 def _listed(names: list[str]) -> str:
     """Names of tables as a statement writes them."""
     more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
-    return ", ".join(map(_written, names[:_SHOWN_TABLES])) + more
+    return ", ".join(map(written, names[:_SHOWN_TABLES])) + more
