@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from cauce.api.http import COLUMNS, FILE, FIRST_LINE
 from cauce.api.parts import PartReceipt
+from cauce.client.file_range import FileRange, truncated
 from cauce.client.settings import LARGE_FILE_BYTES, LARGE_PART_BYTES, PART_BYTES
 from cauce.client.transport import Body
-from cauce.errors import DataNotFound, JobFailed, UnknownName, WrongColumns
+from cauce.errors import DataNotFound, UnknownName, WrongColumns
 from cauce.plan.physical import Plan
 from cauce.scan.discovery import check_folder, find_files
 from cauce.scan.formats.arrow_stream import ArrowStream
@@ -81,6 +82,13 @@ class Source:
         if part.data is not None:
             return before + part.data if before else part.data
         return _read(part, before, buffer)
+
+    def range(self, part: Part) -> FileRange | None:
+        """Where the bytes to send lie in a file, if they need neither be read nor preceded by column names."""
+        _, before = _columns_of(part, self.spec)
+        if part.data is not None or before or part.end <= part.start:
+            return None
+        return FileRange(part.file.path, part.start, part.end - part.start)
 
     def headers(self, part: Part) -> dict[str, str]:
         """The request headers that describe a part."""
@@ -165,7 +173,7 @@ def _read(part: Part, before: bytes, buffer: Buffer) -> memoryview:
         while done < size:
             got = os.preadv(file.fileno(), [view[done:]], part.start + done - len(before))
             if got == 0:
-                raise JobFailed(f"{part.file.path} was truncated during the upload; retry with an unchanged file")
+                raise truncated(part.file.path)
             done += got
     return view
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 import urllib3
@@ -35,6 +35,7 @@ from cauce.api.http import (
 from cauce.api.names import is_loopback
 from cauce.api.problems import Problem
 from cauce.client.connection_problems import ConnectionProblem, described, other_server, problem_of, unreachable
+from cauce.client.file_range import FileRange, RangeConnection, SecureRangeConnection
 from cauce.client.settings import ASK_ANSWER_S, ConnectionSettings
 from cauce.errors import Refused, RefusedRequest, UsageError
 
@@ -53,7 +54,7 @@ OWN_MEDIA = (JSON, PROBLEM, EVENT_STREAM, CSV, ARROW_STREAM, ARROW_FILE, PARQUET
 TOKEN = re.compile(r"[!-~]+")
 
 Body = bytes | memoryview
-"""A request body, sent without copying."""
+"""Bytes of a request body, sent without copying."""
 
 
 class Stopped(Exception):
@@ -145,7 +146,7 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: Body | None = None,
+        body: Body | FileRange | None = None,
         headers: Mapping[str, str] | None = None,
         *,
         wait_s: float = 0.0,
@@ -204,16 +205,20 @@ class Transport:
         gateway: Gateway,
         method: str,
         path: str,
-        body: Body | None,
+        body: Body | FileRange | None,
         headers: Mapping[str, str] | None,
         wait_s: float = 0.0,
         stream: bool = False,
     ) -> BaseHTTPResponse:
+        sent: Any = body  # any buffer is sent without copying
+        more = dict(headers or {})
+        if isinstance(body, FileRange):
+            sent, more["Content-Length"] = [body], str(len(body))
         return gateway.pool.urlopen(
             method,
             path,
-            body,  # type: ignore[arg-type]  # any buffer is sent without copying
-            headers={**self._headers, **(headers or {})},
+            sent,
+            headers={**self._headers, **more},
             retries=False,
             redirect=False,
             timeout=urllib3.Timeout(connect=CONNECT_S, read=self._answer_s(gateway) + wait_s),
@@ -343,7 +348,9 @@ def _gateway(address: str, ca: str | None, connections: int) -> Gateway:
     settings = {"maxsize": connections, "socket_options": options}
     if url.scheme == "https":
         settings["ca_certs"] = ca
-    return Gateway(named, urllib3.connection_from_url(named, **settings), is_loopback(url.host))
+    pool = urllib3.connection_from_url(named, **settings)
+    pool.ConnectionCls = SecureRangeConnection if url.scheme == "https" else RangeConnection
+    return Gateway(named, pool, is_loopback(url.host))
 
 
 def _keepalive_options() -> list[tuple[int, int, int]]:

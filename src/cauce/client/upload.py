@@ -25,6 +25,7 @@ import pyarrow as pa
 from cauce.api.http import CONTENT_DIGEST, JSON
 from cauce.api.parts import PartReceipt, PartsBody
 from cauce.client.connection_problems import unreadable
+from cauce.client.file_range import FileRange
 from cauce.client.settings import PART_BYTES, OnProgress, Sent, Settings
 from cauce.client.sources import Buffer, Source, extent_of, files_in_small_parts
 from cauce.client.transport import Body, Stopped, Transport
@@ -197,20 +198,15 @@ class Upload:
             self._stop.set()
 
     def _send(self, table: TableUpload, part: Part, buffer: Buffer, codec: pa.Codec | None) -> None:
-        body = table.source.body(part, buffer)
         held = table.held.parts.get(part.seq)
         if held is None:
             self.check_new(table, part)
         # A receipt of an older version has no digest: the part is sent, and the gateway compares it.
         compared = held is not None and bool(held.content)
         if held is not None and compared:
-            self.compare(table, part, body, held)
+            self.compare(table, part, table.source.body(part, buffer), held)
         else:
-            headers = table.source.headers(part)
-            if codec is not None and format_named(part.form).compressible and len(body):
-                body = memoryview(codec.compress(body))
-                headers["Content-Encoding"] = "zstd"
-            self._put(table, part, body, headers)
+            self._put(table, part, *self._request_of(table.source, part, buffer, codec))
         with self._lock:
             table.stored += 1
             table.sent += not compared
@@ -220,15 +216,29 @@ class Upload:
         if last:
             self.complete(table)
 
+    def _request_of(
+        self, source: Source, part: Part, buffer: Buffer, codec: pa.Codec | None
+    ) -> tuple[Body | FileRange, dict[str, str]]:
+        """The body and headers of a part. The bytes of a file that are sent as they are need not be read."""
+        headers = source.headers(part)
+        compressed = codec is not None and format_named(part.form).compressible
+        if not compressed and not self._digests and (found := source.range(part)) is not None:
+            return found, headers
+        body = source.body(part, buffer)
+        if codec is not None and compressed and len(body):
+            body = memoryview(codec.compress(body))
+            headers["Content-Encoding"] = "zstd"
+        if self._digests:
+            digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+            headers[CONTENT_DIGEST] = f"sha-256=:{digest}:"
+        return body, headers
+
     def check_new(self, table: TableUpload, part: Part) -> None:
         """Raises if a part that the service does not hold cannot be added."""
         if table.held.complete is not None:
             self.refuse(table, f"{described(part)}: the job has only {table.held.complete} parts of this table")
 
-    def _put(self, table: TableUpload, part: Part, body: Body, headers: dict[str, str]) -> None:
-        if self._digests:
-            digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
-            headers[CONTENT_DIGEST] = f"sha-256=:{digest}:"
+    def _put(self, table: TableUpload, part: Part, body: Body | FileRange, headers: dict[str, str]) -> None:
         path = f"{self._target.table(table.name)}/parts/{part.seq}"
         try:
             self._transport.request("PUT", path, body, headers, stop=self._stop)

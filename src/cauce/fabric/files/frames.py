@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import accumulate
-from zlib import crc32
 
 from cauce.errors import CorruptRecord, FabricError
+from cauce.fabric.checksum import crc32
 from cauce.fabric.records import Record, load
 
 _SUMS = struct.Struct("<II")

@@ -14,9 +14,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from zlib import crc32
 
 from cauce.errors import CorruptRecord, FabricError
+from cauce.fabric.checksum import crc32
 from cauce.fabric.records import Record, load, load_pieces
 from cauce.fabric.versions import check_version
 
