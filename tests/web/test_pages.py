@@ -269,3 +269,14 @@ def test_the_keyboard_goes_on_in_the_page_that_it_opened(browser: Browser, servi
         expect(page.get_by_role("heading", name=done)).to_be_visible()
         page.keyboard.press("Tab")
         expect(page.locator("main").get_by_role("link", name="Jobs")).to_be_focused()
+
+
+def test_a_page_that_the_keyboard_opened_has_no_frame(browser: Browser, service: Running, done: str) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open()
+        page.get_by_label("Search jobs").fill(done)
+        page.get_by_role("link", name=done, exact=True).focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name=done)).to_be_visible()
+        expect(page.locator("main")).to_be_focused()
+        expect(page.locator("main")).to_have_css("outline-style", "none")
