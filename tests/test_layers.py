@@ -86,6 +86,7 @@ INNER_LAYERS = {
         "address",
         "names",
         "versions",
+        "checksum",
     ),
     "fabric/rabbitmq": (
         "fabric",

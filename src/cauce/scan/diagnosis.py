@@ -5,7 +5,6 @@ It only sees cells that are already rejected; it never decides whether to reject
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
@@ -30,10 +29,6 @@ from cauce.scan.cells.kinds import (
 
 HAS_OFFSET = "a time with an offset"
 HAS_NO_OFFSET = "a time without an offset"
-BEYOND_64_BITS = "an integer beyond 64 bits"
-TOO_MANY_DIGITS = "a number with too many digits"
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.([0-9]*))?")
 
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %-I:%M %p", " %-I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%-d/%-m/%Y", "%-m/%-d/%Y", "%-d.%-m.%Y", "%-d-%-m-%Y", "%-d-%b-%Y", "%Y%m%d")
@@ -67,22 +62,10 @@ def reasons(kind: Kind, raws: Sequence[str]) -> list[str]:
                 return general
         case Json(kind=inner) if not isinstance(inner, Text):
             other, better = Json(), f"{inner.reason}, at {kind.path}"
-        case Integer():
-            return [BEYOND_64_BITS if _WHOLE.fullmatch(raw) else kind.reason for raw in raws]
-        case Decimal():
-            return [_digits_reason(kind, raw) for raw in raws]
         case _:
             return general
     bad = parse_series(other, pl.Series(list(raws), dtype=pl.String)).bad
     return [reason if unread else better for reason, unread in zip(general, bad, strict=True)]
-
-
-def _digits_reason(kind: Decimal, raw: str) -> str:
-    """The reason for a rejected number, which may only have too many digits."""
-    number = _NUMBER.fullmatch(raw)
-    if number is None or (kind.places is not None and len((number[2] or "").rstrip("0")) > kind.places):
-        return kind.reason
-    return TOO_MANY_DIGITS
 
 
 def remedy(kind: Kind, raw: str) -> str:

@@ -28,9 +28,8 @@ from cauce.scan.integers.columns import (
     whole_numbers,
 )
 
-PACKING_VERSION = 3
-"""Part of every plan's digest: processes that pack rows differently, or give rejects other reasons, must not share a
-job."""
+PACKING_VERSION = 2
+"""Part of every plan's digest: processes that pack rows differently must not share a job."""
 
 MAGIC = b"CAUCEROW"
 """Arrow IPC starts with other bytes."""
