@@ -70,8 +70,9 @@ class _Columns:
     notes: list[str] = field(default_factory=list)
     mixed_columns: dict[str, MixedColumn] = field(default_factory=dict)
     garbled: dict[str, str] = field(default_factory=dict)
-    mixed_encodings: set[str] = field(default_factory=set)
     """A remark for each file that is not UTF-8."""
+    mixed_encodings: set[str] = field(default_factory=set)
+    """Those of them that hold text in UTF-8 too."""
     paths: dict[str, str] = field(default_factory=dict)
     rows: float = 0.0
 

@@ -166,8 +166,8 @@ class ConnectionThread:
         error = self._last_error
         if isinstance(error, CauceError):
             return FabricError(str(error))
-        cause = error.strerror if isinstance(error, OSError) and error.strerror else error
-        why = f" ({cause})" if cause is not None and str(cause) else ""
+        cause = _cause(error)
+        why = f" ({cause})" if cause else ""
         if isinstance(error, _FINAL):
             return FabricError(
                 f"RabbitMQ at {self._broker} refuses user {self._broker.user!r} access to vhost "
@@ -176,7 +176,8 @@ class ConnectionThread:
         if isinstance(error, SplitBrain):
             return FabricLost(f"the RabbitMQ cluster at {self._broker} is partitioned{why}")
         return FabricLost(
-            f"RabbitMQ at {self._broker} does not answer{why}; start it, or correct the address in CAUCE_FABRIC"
+            f"RabbitMQ at {self._broker} does not answer{why}; start it, or correct the address in --fabric or "
+            "CAUCE_FABRIC"
         )
 
     def request_stop(self) -> None:
@@ -309,6 +310,15 @@ def _translated(problem: BaseException) -> BaseException:
     if isinstance(problem, amqp.RecoverableChannelError):
         return FabricLost(f"RabbitMQ cannot do this now ({problem.reply_text}): check the broker and retry")
     return refused(problem)
+
+
+def _cause(error: BaseException | None) -> str:
+    """The reason that the operating system or the broker gave; empty if there is none."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, amqp.AMQPError):
+        return str(error.reply_text)
+    return "" if error is None else str(error)
 
 
 def _reason_of_block(connection: Connection) -> str | None:
