@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Collected tests and loaded modules are never freed: garbage collection would take a third of the time to collect them.
 gc.disable()
+
+# On a loaded machine an example takes as long as it takes.
+settings.register_profile("loaded", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
 
 pytest_plugins = ["tests.brokers", "tests.fabrics", "tests.power"]
 

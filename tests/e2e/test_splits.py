@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cauce.datasets import BUILT_IN
@@ -26,7 +26,7 @@ ROWS = {"books": 12, "movies": 10, "flights": 15, "coffee": 30}
 LEAST_PART_BYTES = {"books": 400, "movies": 1, "flights": 1, "coffee": 1}
 """A title needs 500 reviews to be in an answer: with parts of a record each, books would take seconds a run."""
 
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=False)
+PATIENT = settings(print_blob=False)
 
 
 class Shuffled:

@@ -30,7 +30,7 @@ def series(values: list[int | None] | list[Decimal | None]) -> pl.Series:
     return pl.Series(values, dtype=MONEY if decimal else pl.Int64)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.none() | whole, st.none() | whole), max_size=6))
 @example([(2**53, 1), (2**53 + 1, 3)])
 @example([(-(2**63), -1)])
@@ -39,14 +39,14 @@ def test_integers_give_the_nearest_float(pairs: list[tuple[int | None, int | Non
     assert quotients.to_list() == [nearest(a, b) for a, b in pairs]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(money, money), min_size=1, max_size=6))
 def test_decimals_give_the_nearest_float(pairs: list[tuple[Decimal, Decimal]]) -> None:
     quotients = divide(series([a for a, _ in pairs]), series([b for _, b in pairs]))
     assert quotients.to_list() == [nearest(a, b) for a, b in pairs]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(whole, money), min_size=1, max_size=6))
 @example([(2**60, Decimal(1))])
 @example([(2**63 - 1, Decimal("0.0001"))])
@@ -82,7 +82,7 @@ def test_equal_fractions_of_different_numbers_tie() -> None:
     assert sort_rows(rows, [desc(Ratio("n", "d")), SortKey("name")])["name"].to_list() == ["a", "b"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(10**17, 10**17 + 9), st.integers(10**17, 10**17 + 9)), min_size=2, max_size=8))
 def test_any_fractions_sort_as_fractions(pairs: list[tuple[int, int]]) -> None:
     rows = pl.DataFrame(pairs, schema=["n", "d"], orient="row")

@@ -28,7 +28,7 @@ def exact(values: list[float]) -> float:
         return math.inf if total > 0 else -math.inf
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(finite | st.sampled_from(HARD), max_size=30), st.integers(0, 30), st.randoms(use_true_random=False))
 def test_any_order_and_split_gives_the_exact_sum_rounded_once(
     values: list[float], cut: int, rng: random.Random
@@ -38,7 +38,7 @@ def test_any_order_and_split_gives_the_exact_sum_rounded_once(
     assert fold([rows[:cut], rows[cut:]], [], {"s": Sum("v")})["s"].to_list() == [exact(values)]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e300, 1e300), max_size=20))
 def test_equals_fsum(values: list[float]) -> None:
     assert one(Sum("v"), pl.Series(values, dtype=pl.Float64)) == math.fsum(values)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -29,7 +29,6 @@ def gathered(slices: Iterable[Late], columns: list[str]) -> pl.DataFrame:
     return pl.concat([each.frame(columns) for each in slices])
 
 
-@settings(deadline=None)
 @given(SIDE, SIDE, st.sampled_from(["inner", "left"]), st.sampled_from([1, 7, 40]))
 def test_slices_of_a_join_are_its_rows_in_their_order(
     left_rows: list[tuple[int | None, int, list[str] | None]],
@@ -98,7 +97,6 @@ def test_a_long_list_of_the_other_side_counts_for_each_row_that_takes_it() -> No
     assert max(each.height for each in slices) * 1000 <= SLICE_CELLS
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(LISTS, LISTS), max_size=12), st.sampled_from([1, 7, 40]))
 def test_slices_of_an_explode_are_its_rows_in_their_order(
     rows: list[tuple[list[str] | None, list[str] | None]], slice_cells: int

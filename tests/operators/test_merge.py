@@ -66,7 +66,7 @@ def cut_at_random(rng: random.Random, frame: pl.DataFrame) -> list[pl.DataFrame]
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows_strategy, st.sampled_from([["k"], [], ["k", "t"]]), st.randoms(use_true_random=False))
 def test_any_split_and_any_nesting_of_merges_gives_the_result_of_one_batch(
     rows: list[tuple[object, ...]], keys: list[str], rng: random.Random

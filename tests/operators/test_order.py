@@ -57,7 +57,7 @@ def test_plain_names_and_ratios_become_ascending_keys() -> None:
     assert sort_keys(["a", Ratio("n", "d"), desc("b")]) == (SortKey("a"), SortKey(Ratio("n", "d")), desc("b"))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(st.none() | st.integers(0, 2), st.none() | st.text(max_size=2), st.decimals(0, 3, places=1)),

@@ -101,7 +101,7 @@ def test_rows_with_a_null_in_one_of_two_keys_are_spread_by_the_other() -> None:
     assert numbers == alone
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.text(max_size=3), max_size=30), st.integers(1, 9))
 def test_split_keeps_order_and_loses_nothing(keys: list[str | None], partitions: int) -> None:
     frame = pl.DataFrame({"k": keys, "row": range(len(keys))}, schema={"k": pl.String, "row": pl.Int64})
@@ -112,7 +112,7 @@ def test_split_keeps_order_and_loses_nothing(keys: list[str | None], partitions:
     assert sorted(row for some in rows for row in some) == list(range(len(keys)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(2, 9))
 def test_equal_keys_share_a_partition(keys: list[int], partitions: int) -> None:
     parts = split(pl.DataFrame({"k": keys}), ["k"], partitions)

@@ -63,7 +63,7 @@ def test_the_top_of_no_rows_is_empty() -> None:
     assert top_k(SALES.clear(), 3, BY, ["shop"], "all").schema == SALES.schema
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.tuples(st.none() | st.integers(0, 2), st.integers(0, 3), st.integers(1, 3)), max_size=14),
     st.integers(1, 4),

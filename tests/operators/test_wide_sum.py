@@ -58,7 +58,7 @@ def mean_of(units: list[int], unit: int) -> float:
 BOTH: Aggregates = {"sum": Sum("v"), "mean": Mean("v")}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(fitting(-(2**63), 2**63 - 1), min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_integers_of_64_bits(values: list[int], rng: random.Random) -> None:
     found = fold(cuts(list(values), pl.Int64(), rng), ["k"], BOTH)
@@ -66,7 +66,7 @@ def test_integers_of_64_bits(values: list[int], rng: random.Random) -> None:
     assert found.rows() == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(fitting(1 - LIMIT, LIMIT - 1), min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_integers_of_128_bits(values: list[int], rng: random.Random) -> None:
     found = fold(cuts(list(values), pl.Int128(), rng), ["k"], BOTH)
@@ -74,7 +74,7 @@ def test_integers_of_128_bits(values: list[int], rng: random.Random) -> None:
     assert found.rows() == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(fitting(1 - LIMIT, LIMIT - 1), min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_decimals(units: list[int], rng: random.Random) -> None:
     values = [Decimal(each).scaleb(-18, EXACT) for each in units]

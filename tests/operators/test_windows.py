@@ -31,7 +31,7 @@ BOUND = st.none() | st.integers(-3, 3)
 
 
 @pytest.mark.parametrize("name", NAIVE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 2), st.none() | st.sampled_from([0.1, 0.2, 1e16, -1e16, 3.0])), max_size=25),
     start=BOUND,

@@ -183,7 +183,7 @@ def _record_by_hand(text: str, at: int, limit: int) -> tuple[int, list[str] | No
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None, database=None)
+@settings(max_examples=1000, database=None)
 @given(st.text(alphabet='a",\r\n', max_size=40), st.integers(0, 6))
 def test_splitter_equals_a_loop_over_characters(body: str, limit: int) -> None:
     text = "x,y\n" + body

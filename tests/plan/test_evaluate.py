@@ -104,7 +104,7 @@ def received(left: Rows, right: Rows) -> Received:
 
 
 @pytest.mark.parametrize("end", ENDS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(left=ROWS, right=ROWS, slice_cells=st.sampled_from([1, 7]))
 def test_a_node_gives_the_same_rows_for_any_size_of_slices(end: str, left: Rows, right: Rows, slice_cells: int) -> None:
     node = ENDS[end]

@@ -167,7 +167,7 @@ def test_random_cells_read_as_python_reads_them(zoned: bool) -> None:
     assert sum(value != BAD for value in found) > 500
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.datetimes(timezones=st.timezones() | st.just(dt.UTC) | st.none()))
 def test_any_time_that_python_writes_comes_back(time: dt.datetime) -> None:
     written = time.isoformat()

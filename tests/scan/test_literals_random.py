@@ -102,19 +102,19 @@ values = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text()) | st.lists(values, max_size=4))
 def test_any_list_reads_as_python_reads_it(value):
     assert read_one(TextList(), ascii(value)) == expected(TextList(), ascii(value))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.dictionaries(st.sampled_from(["name", "id", "x"]), values, max_size=4), max_size=4))
 def test_any_entries_read_as_python_reads_them(value):
     assert read_one(FieldList(), repr(value)) == expected(FieldList(), repr(value))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="'\"\\[]{}(), :ax10.\n", max_size=12))
 def test_any_text_in_brackets_reads_as_python_reads_it(text):
     cell = f"['{text}']"

@@ -28,7 +28,7 @@ def test_texts_of_every_length_up_to_several_blocks(seed: int) -> None:
     assert hashes(texts) == expected(texts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text(max_size=400), max_size=5))
 def test_any_texts(texts: list[str]) -> None:
     assert hashes(texts) == expected(texts)

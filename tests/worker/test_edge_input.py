@@ -59,7 +59,7 @@ def outcome(intake: Intake) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("kind", EDGES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False), st.lists(st.integers(0, 5), max_size=5))
 def test_order_and_duplicates_change_nothing(kind: str, rng: random.Random, repeated: list[int]) -> None:
     records = records_for(kind)

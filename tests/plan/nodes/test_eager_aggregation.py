@@ -76,7 +76,7 @@ def received(left: Rows, right: Rows) -> Received:
 
 
 @pytest.mark.parametrize("name", [*EAGER, *OTHERS])
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(left=LEFT_ROWS, right=RIGHT_ROWS)
 def test_the_states_are_those_of_all_pairs(name: str, left: Rows, right: Rows) -> None:
     node, inputs = (EAGER | OTHERS)[name], received(left, right)

@@ -52,7 +52,7 @@ def test_the_empty_cell_is_null() -> None:
     assert read_one(Boolean(), "") is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from([*TRUE, *FALSE, "", "Yes", "x"]) | st.text(max_size=5), max_size=40))
 def test_a_column_is_read_cell_by_cell(cells: list[str]) -> None:
     known = {word: word in TRUE for word in TRUE + FALSE}

@@ -101,7 +101,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(values, st.integers(0, 40), st.sampled_from(['"', "{", ",", "]", "1", ""]))
 def test_a_changed_cell_is_valid_where_python_finds_it_valid(value: object, at: int, change: str) -> None:
     cell = json.dumps(value, ensure_ascii=False)
@@ -120,7 +120,7 @@ def _refuse(constant: str) -> object:
     raise ValueError(constant)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(values, max_size=6))
 def test_the_text_at_a_path_is_the_value_that_python_finds(found: list[object]) -> None:
     cells = [json.dumps({"a": {"b": [value]}}) for value in found]

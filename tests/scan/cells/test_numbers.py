@@ -214,14 +214,14 @@ def test_short_random_bytes_read_as_python_reads_them(kind):
         assert value == expected(kind, cell), cell
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.from_regex(r"[+-]?[0-9]{0,22}\.?[0-9]{0,22}", fullmatch=True), max_size=20))
 def test_any_number_reads_as_python_reads_it(cells):
     for kind in KINDS:
         assert read(kind, cells) == [expected(kind, cell) for cell in cells]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_any_float_comes_back_from_its_plain_digits(value):
     assert read_one(Float(), format(decimal.Decimal(repr(value)), "f")) == value

@@ -175,7 +175,7 @@ def test_random_cells_read_as_python_reads_them(kind):
         assert value == expected(kind, cell), cell
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.datetimes())
 def test_any_moment_comes_back(moment):
     moment = moment.replace(microsecond=0, fold=0)

@@ -137,14 +137,14 @@ def test_any_split_gives_the_records_of_the_whole(rounds: int) -> None:
             assert reading == whole, (data, part_bytes, window_bytes, limit)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(RUNS), max_size=30), st.integers(1, 200), st.integers(3, 200))
 def test_any_bytes_can_be_split_anywhere(tokens: list[bytes], part_bytes: int, window_bytes: int) -> None:
     data = b"x,y\n" + b"".join(tokens)
     assert read_in_parts(data, part_bytes, window_bytes=window_bytes) == reference(data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from([*RUNS, b"\xef\xbb\xbf"]), max_size=8))
 def test_any_header_is_read_as_the_reference_reads_it(tokens: list[bytes]) -> None:
     data = b"".join(tokens)

@@ -118,7 +118,7 @@ def test_every_pair_and_many_longer_runs_of_bytes_decode_as_python_decodes_them(
     assert gathered(contents) == [content.decode("utf-8", "replace") for content in contents]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map(b"".join), max_size=12), st.randoms())
 @example([b""], random.Random(0))
 def test_any_cells_are_gathered_as_python_would(contents: list[bytes], rng: random.Random) -> None:

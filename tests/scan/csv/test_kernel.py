@@ -143,7 +143,7 @@ def test_malformed_files_read_as_the_reference_reads_them() -> None:
         assert read_whole(data, delimiter=delimiter) == reference(data, delimiter=delimiter), data
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(RUNS), max_size=30), st.sampled_from([5, 64, QUOTED_LIMIT]))
 def test_any_bytes_read_as_the_reference_reads_them(tokens: list[bytes], limit: int) -> None:
     data = b"x,y\n" + b"".join(tokens)
