@@ -25,11 +25,12 @@ COLUMNS: dict[str, Callable[[str], bool]] = {
     "Polars": lambda name: name.startswith("Polars"),
 }
 
+PEERS = {"duckdb": "DuckDB", "polars": "Polars"}
+"""The peers of the short table, of each the fastest way that was measured."""
 
-SUITES = """\
-Suites (`./cauce bench --suite`), each as one job from SQL texts: time of the peer divided by Cauce's, answers \
-compared. `Cauce with kills` is Cauce's time while a worker is killed every second, divided by that \
-without. Peaks of memory are those of all processes.
+COMPARISONS = """\
+All questions of a row are one job: time of the peer divided by Cauce's, answers compared. `Cauce with kills` is \
+Cauce's time while a worker is killed every second, divided by that without. Peaks of memory are those of all processes.
 
 """
 READING = """\
@@ -39,31 +40,57 @@ every intact row was found with its values; `reported` counts damaged rows that 
 """
 
 
-def suites(results: dict[str, Result]) -> str:
+def summary(results: dict[str, Result]) -> str:
+    """Times of the peers divided by Cauce's, and peaks of memory."""
+    heads = [*PEERS.values(), "peak memory: Cauce", *PEERS.values()]
+    return _table(heads, results, _summary_row)
+
+
+def _summary_row(result: Result) -> str:
+    entries = [entry for entry in result["entries"] if "wall_s" in entry and "texts" not in entry]
+    cauce = entries[0]
+    fastest = [sorted((each for each in entries if each["peer"] == peer), key=_median_of)[:1] for peer in PEERS]
+    ratios = [f"{_median(each) / _median_of(cauce):.2f}" if each else "" for each in fastest]
+    peaks = [f"{each[0]['peak_mb']:.0f} MB" if each else "" for each in ([cauce], *fastest)]
+    return _row(result, [*ratios, *peaks])
+
+
+def comparisons(results: dict[str, Result]) -> str:
     """Times of peers divided by Cauce's, the time of Cauce under kills divided by that without, and peaks of memory."""
-    shown = [result for result in results.values() if "entries" in result]
+    heads = [*COLUMNS, "Cauce with kills", "peak MB: Cauce", "DuckDB, loaded", "DuckDB, files", "Polars"]
+    table = _table(heads, results, _comparison_row)
+    return COMPARISONS + table if table else ""
+
+
+def _table(heads: list[str], results: dict[str, Result], row: Callable[[Result], str]) -> str:
+    shown = [row(result) for result in results.values() if "entries" in result]
     if not shown:
         return ""
-    heads = [*COLUMNS, "Cauce with kills", "peak MB: Cauce", "DuckDB, loaded", "DuckDB, files", "Polars"]
-    lines = [f"| | files | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
-    lines += [_suite_row(result) for result in shown]
-    return SUITES + "\n".join(lines) + "\n"
+    return "\n".join([f"| | files | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|", *shown]) + "\n"
 
 
-def _suite_row(result: Result) -> str:
+def _row(result: Result, cells: list[str]) -> str:
+    what = f"{result['dataset']}, {len(result['queries'])} queries"
+    return f"| {what} | {result['data_mb'] / 1000:.1f} GB | {' | '.join(cells)} |"
+
+
+def _comparison_row(result: Result) -> str:
     entries = [entry for entry in result["entries"] if "wall_s" in entry]
-    cauce = statistics.median(entries[0]["wall_s"])
+    cauce = _median_of(entries[0])
     chosen = [[entry for entry in entries if accepts(entry["name"])][:1] for accepts in COLUMNS.values()]
     ratios = [f"{_median(each) / cauce:.2f}" if each else "" for each in chosen]
     killed = [entry for entry in entries if entry.get("kills")]
     cost = f"{_median(killed) / cauce:.2f} ({_kills(killed[0])})" if killed else ""
     peaks = [f"{each[0]['peak_mb']:.0f}" if each else "" for each in ([entries[0]], *chosen)]
-    what = f"{result['dataset']}, {len(result['queries'])} queries"
-    return f"| {what} | {result['data_mb'] / 1000:.1f} GB | {' | '.join([*ratios, cost, *peaks])} |"
+    return _row(result, [*ratios, cost, *peaks])
 
 
 def _median(entries: list[Result]) -> float:
-    return float(statistics.median(entries[0]["wall_s"]))
+    return _median_of(entries[0])
+
+
+def _median_of(entry: Result) -> float:
+    return float(statistics.median(entry["wall_s"]))
 
 
 def _kills(entry: Result) -> str:
@@ -98,7 +125,11 @@ def _reading_cell(case: Result, entry: Result) -> str:
     return f"**finds {entry['rows']:,} of {case['rows']:,} rows**, {seconds}{reported}"
 
 
-TABLES: dict[str, Callable[[dict[str, Result]], str]] = {"suites": suites, "reading": reading}
+TABLES: dict[str, Callable[[dict[str, Result]], str]] = {
+    "summary": summary,
+    "comparisons": comparisons,
+    "reading": reading,
+}
 
 
 def rendered(text: str, results: dict[str, Result]) -> str:
