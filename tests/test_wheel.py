@@ -37,7 +37,7 @@ SALES = "day,shop,amount\n2026-01-01,north,10.50\n2026-01-01,south,3\nsoon,north
 QUESTION = "SELECT shop, count(*) AS sales, sum(amount) AS total FROM sales GROUP BY shop ORDER BY shop"
 
 
-INSTALLED_BYTES = 450 * 2**20
+INSTALLED_BYTES = 450 * 10**6
 """The most that an installation may take, without the compiled files that Python adds on first use."""
 TOOLS = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 """Parts of an environment that the wheel does not need."""

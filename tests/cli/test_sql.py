@@ -126,6 +126,7 @@ def test_explain_prints_the_plan_and_answers_nothing(tmp_path: Path, shop: Path)
     ("statement", "message"),
     [
         ('SELECT Unit FROM (SELECT 1 AS a, 2 AS "Unit Price")', 'there is no column Unit; there are a, "Unit Price"'),
+        ('SELECT 1 FROM customers WHERE name = "Ana"', "a text is written in single quotes, as in 'Ana'"),
         pytest.param("SELECT nme FROM customers", "line 1, column 8: there is no column nme", marks=pytest.mark.quick),
         ("SELECT *\nFROM ordres", "line 2, column 6: there is no table ordres; did you mean orders?"),
         ("DELETE FROM orders", "DELETE is not supported: only queries"),
@@ -158,7 +159,7 @@ def test_column_that_is_text_because_of_a_few_cells_is_noted_unless_its_type_is_
     (tmp_path / "shop" / "items.csv").write_text(
         "item,price\n" + "".join(f"i{n},{n}.5\n" for n in range(50)) + "x,free\n"
     )
-    arguments = ("sql", "SELECT count(*) AS n FROM items", "--data", "shop")
+    arguments = ("sql", "SELECT count(*) AS n FROM items WHERE Price > ''", "--data", "shop")
     assert "--type 'items.price=decimal(18,1)'" in cauce(tmp_path, *arguments).err
     assert cauce(tmp_path, *arguments, "--type", "items.price=text").err == ""
 

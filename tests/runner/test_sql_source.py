@@ -78,6 +78,7 @@ def test_a_table_is_read_beside_files_that_cannot_be(
             r'no table nosuch; there are "2024-01", "Sales Report \(copy\)", "Sub Dir", ',
         ),
         ("SELECT * FROM ventas 2024", SqlError, r"syntax error at 2024: not expected here; quote a name with blanks"),
+        ("SELECT * FROM ventas-2024", SqlError, r"syntax error at -: not expected here; quote a name with - with"),
         ("SELECT * FROM 2024-01", SqlError, r"column 15: syntax error at 2024: a table is expected; quote a name"),
     ],
 )

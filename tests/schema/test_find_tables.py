@@ -109,6 +109,7 @@ def test_an_absolute_pattern_may_leave_the_folder(tmp_path: Path) -> None:
 
 def test_a_pattern_without_files_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.csv")
+    (tmp_path / ".hidden").touch()
     with pytest.raises(DataNotFound, match=r"b_\*\.csv matches no file .*it holds a\.csv"):
         find_table(tmp_path, "b_*.csv")
 

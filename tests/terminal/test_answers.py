@@ -63,6 +63,19 @@ def test_progress_fits_a_narrow_terminal(tmp_path: Path) -> None:
     assert "…" not in session.text
 
 
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_progress_of_a_table_with_a_long_name_shows_its_numbers(width: int, tmp_path: Path) -> None:
+    name = "exported_from_a_tool_with_the_date_and_a_version_" * 2
+    (tmp_path / f"{name}.csv").write_text("id\n" + "1\n" * 5_000)
+    words = ["sql", f"SELECT id FROM {name}", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    session = run_in_terminal([*cauce(), *words], width=width)
+    assert session.code == 0
+    assert "exported_" in session.text
+    assert "10.0/10.0 kB" in session.text
+    if width > 72:
+        assert "5,000 rows" in session.text
+
+
 def tables() -> list[AnswerTable]:
     """Tables of all shapes: random widths, rows, texts and numbers, for several terminals."""
     random = Random(7)

@@ -58,8 +58,8 @@ def done(service: Running, coffee: Path) -> str:
     from cauce.client import Service
 
     with Service(service.url) as client:
-        client.submit("coffee", coffee, job="done")
-    return "done"
+        client.submit("coffee", coffee, job="coffee")
+    return "coffee"
 
 
 @pytest.fixture(scope="session")

@@ -107,6 +107,9 @@ def test_rejects_are_grouped_by_reason(browser: Browser, service: Running, rejec
         expect(groups.first.locator(".examples li").first).to_have_text("readings.csv:98n/a")
         found.assert_accessible()
         found.picture("rejects")
+        # A whole record has no column.
+        empty = page.locator(".all-rejects td.null").first
+        assert empty.evaluate("cell => getComputedStyle(cell, '::before').content") == '"–"'
 
 
 def test_a_job_without_rejects_says_so(browser: Browser, service: Running, done: str) -> None:

@@ -13,10 +13,10 @@ from tests.web.browsing import watched
 
 PAGES = {
     "jobs": "#/jobs",
-    "job": "#/job/done",
-    "plan": "#/job/done/plan/0",
+    "job": "#/job/coffee",
+    "plan": "#/job/coffee/plan/0",
     "rejects": "#/job/with-rejects/rejects",
-    "timeline": "#/job/done/timeline",
+    "timeline": "#/job/coffee/timeline",
     "inputs": "#/job/sql-page/inputs",
     "new": "#/new",
     "cluster": "#/cluster",
@@ -280,3 +280,18 @@ def test_a_page_that_the_keyboard_opened_has_no_frame(browser: Browser, service:
         expect(page.get_by_role("heading", name=done)).to_be_visible()
         expect(page.locator("main")).to_be_focused()
         expect(page.locator("main")).to_have_css("outline-style", "none")
+
+
+@pytest.mark.parametrize("address", ["", "#/", "#/jobs"])
+def test_the_first_page_is_the_list_of_jobs(address: str, browser: Browser, service: Running) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open(address)
+        expect(page.locator("nav a[aria-current=page]")).to_have_text("Jobs")
+
+
+def test_a_new_job_leads_to_tables_of_ones_own(browser: Browser, service: Running) -> None:
+    with watched(browser, service.url) as found:
+        page = found.open("#/new")
+        expect(page.locator("main")).to_contain_text("For tables of your own run ./cauce upload")
+        page.locator("main").get_by_role("link", name="SQL").click()
+        expect(page.locator("h1")).to_have_text("SQL")

@@ -95,6 +95,16 @@ def test_a_stage_shows_its_numbers_and_has_an_address(browser: Browser, service:
         expect(panel(page)).to_contain_text(scan["name"])
 
 
+def test_every_stage_of_a_done_job_is_shown_as_finished(browser: Browser, service: Running, done: str) -> None:
+    """Those without tasks too: their pages are written by the stages before them."""
+    stages = service.get(f"/v1/jobs/{done}/graph").json()["stages"]
+    assert isinstance(stages, list)
+    assert 0 in [stage["tasks"] for stage in stages]
+    with watched(browser, service.url) as found:
+        page = open_plan(found, done)
+        expect(page.locator(".graph .stage.finished")).to_have_count(len(stages))
+
+
 def test_stages_are_reached_and_opened_by_keyboard(browser: Browser, service: Running, done: str) -> None:
     with watched(browser, service.url) as found:
         page = open_plan(found, done)

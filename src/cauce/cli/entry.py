@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from cauce.cli.configuration import PREFIX, find
-from cauce.errors import CauceError, JobFailed, UsageError
+from cauce.errors import CauceError, FabricFull, JobFailed, UsageError
 from cauce.terminal.invocation import PROGRAM, hide_secrets
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def entry() -> None:
         code = 0
     except OSError as problem:
         # A full disk, a directory without write permission, a file that was removed: not a bug in Cauce.
-        _fail(JobFailed(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}"))
+        _fail(_file_error(problem))
         code = 1
     except Exception as problem:  # noqa: BLE001
         from cauce.cli.crash import crashed
@@ -49,6 +50,17 @@ def entry() -> None:
     else:
         code = 0
     sys.exit(code)
+
+
+def _file_error(problem: OSError) -> CauceError:
+    """What happened to a file, and the remedy."""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" for {problem.filename}" if problem.filename else ""
+        return FabricFull(f"no space left{where}; free some space on the disk of the output, then run the same again")
+    name, cause = problem.filename or "a file", problem.strerror or problem
+    if problem.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return JobFailed(f"no access to {name}: {cause}; change its permissions, or choose another directory")
+    return JobFailed(f"{name} cannot be used: {cause}")
 
 
 def _accept_all_characters() -> None:

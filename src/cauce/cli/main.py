@@ -78,7 +78,7 @@ def common(
 
 @app.command(rich_help_panel=ANSWER)
 def run(files: FileOptions, queries: QueryOptions, options: RunOptions) -> None:
-    """Answer queries over the files in a directory.
+    """Answer the queries of a dataset over the files in a directory.
 
     If the run is interrupted or killed, the same command resumes it.
     """
@@ -177,7 +177,7 @@ def generate(
     ] = 0.01,
     seed: Annotated[int, typer.Option(help="the same seed gives the same bytes", min=0, metavar="N")] = 0,
 ) -> None:
-    """Write synthetic files in the format of the real ones."""
+    """Write synthetic files for the built-in datasets."""
     from cauce.cli.lab.generate import generate_command
 
     generate_command(dataset, out, scale, seed)

@@ -41,9 +41,10 @@ class OutputLock:
 
     @classmethod
     def of_directory(cls, out: Path, command: str) -> OutputLock:
-        with suppress(OSError):
-            out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as locks, _write_errors(out):
+            # A file there is named by the error of the lock.
+            with suppress(FileExistsError, NotADirectoryError):
+                out.mkdir(parents=True, exist_ok=True)
             locks.enter_context(_locked(out / DIRECTORY_LOCK, out, command))
             return cls(locks.pop_all())
 

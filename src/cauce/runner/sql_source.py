@@ -18,7 +18,7 @@ from cauce.schema import DatasetSchema, FoundTable, Inferred, TableSchema, files
 from cauce.schema.find_tables import unread_files
 from cauce.schema.samples import TABLE_BYTES
 from cauce.schema.structs import quoted
-from cauce.sql_frontend.references import ctes_named, tables_named
+from cauce.sql_frontend.references import ctes_named, may_use, tables_named
 from cauce.sql_frontend.source import SqlSource
 
 Note = Callable[[str], None]
@@ -53,7 +53,7 @@ def source_of(
     lower = {name.lower() for name in (*named, *(table.name for table in by_path))}
     for each in found:
         if each.schema.name.lower() in lower:
-            _note_remarks(each, given.types, note)
+            _note_remarks(each, given.types, note, may_use(text))
     schema = DatasetSchema((*given.schema.tables, *(each.schema for each in _distinct(found))))
     schema.check()
     rows = {each.schema.name: each.rows for each in found if each.rows}
@@ -179,13 +179,15 @@ def _infer_isolated(tables: Sequence[FoundTable]) -> list[Inferred]:
     return [found[number] for number in range(len(tables))]
 
 
-def _note_remarks(inferred: Inferred, types: Mapping[str, str], note: Note) -> None:
-    """Notes the remarks about a table, except on columns whose type is given."""
+def _note_remarks(
+    inferred: Inferred, types: Mapping[str, str], note: Note, is_used: Callable[[str], bool] = lambda _: True
+) -> None:
+    """Notes the remarks about a table, except on types of columns that are given or not used."""
     for remark in inferred.notes:
         note(remark)
     table, given = inferred.schema.name, given_columns(types)
     for column, mixed in inferred.mixed_columns.items():
-        if f"{table}.{column}".lower() not in given:
+        if is_used(column) and f"{table}.{column}".lower() not in given:
             option = shlex.quote(f"{quoted(table)}.{quoted(column)}={mixed.type}")
             note(f"{table}: {mixed.remark}; to read it so: --type {option}")
 

@@ -139,5 +139,6 @@ def _pattern_name(pattern: str) -> str:
 
 
 def _shown(folder: Path) -> str:
-    names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+    found = folder.iterdir() if folder.is_dir() else ()
+    names = sorted(each.name for each in found if not each.name.startswith(_HIDDEN))
     return "it holds " + (", ".join(names[:_SHOWN_NAMES]) or "nothing") + (", …" if len(names) > _SHOWN_NAMES else "")

@@ -22,6 +22,8 @@ _PARAMETER = re.compile(r"--[ \t]*parameter[ \t]*:[ \t]*(\w+)[ \t]*=[ \t]*(.+?)[
 # The parser's words for a token that continues nothing.
 _UNEXPECTED = "Invalid expression / Unexpected token"
 _BLANKS = 'quote a name with blanks with ", as in "my orders"'
+_DASHES = 'quote a name with - with ", as in "orders-2026"'
+_TABLE_BEFORE = re.compile(r"\b(?:from|join)\s+\w+\s*$", re.IGNORECASE)
 _FIRST_WORDS = ("SELECT", "WITH", "FROM", "VALUES")
 _KEYWORDS = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "QUALIFY", "WINDOW", "USING")
 _LISTING = ("SHOW", "DESCRIBE", "DESC", "PRAGMA", "SUMMARIZE")
@@ -158,6 +160,13 @@ def _misspelt(before: str) -> str:
     return f"did you mean {similar} instead of {word}?" if similar else ""
 
 
+def _hint(marked: str, before: str) -> str:
+    """The probable remedy for a token that continues nothing."""
+    if _ends_a_name(marked, before):
+        return _misspelt(before) or _BLANKS
+    return _DASHES if marked == "-" and _TABLE_BEFORE.search(before) else ""
+
+
 def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlError:
     details = problem.errors[0] if problem.errors else {}
     before, marked = str(details.get("start_context") or ""), str(details.get("highlight") or "")
@@ -166,8 +175,9 @@ def _syntax_error(text: str, problem: ParseError, tokens: list[Token]) -> SqlErr
     what = str(details.get("description") or "the statement is not valid").rstrip(".").partition(" but got <Token")[0]
     if what.startswith("Expected table name"):
         what = 'a table is expected; quote a name that is not a plain word with ", as in "2024-01"'
-    elif what == _UNEXPECTED and _ends_a_name(marked, before):
-        what = f"not expected here; {_misspelt(before) or _BLANKS}"
+    elif what == _UNEXPECTED:
+        hint = _hint(marked, before)
+        what = f"not expected here; {hint}" if hint else "not expected here"
     elif what.startswith("Required keyword"):
         what = "a value is missing"
     near = f" at {marked}" if marked.strip() else ""

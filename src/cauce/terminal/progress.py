@@ -59,9 +59,11 @@ def bytes_columns(width: int = WIDE) -> list[ProgressColumn]:
         def render(self, task: Task) -> Text:
             return super().render(task) if task.finished_speed or task.speed else Text("")
 
+    # A long name leaves room for the numbers.
+    name = Column(no_wrap=True, overflow="ellipsis", max_width=max(width // 4, 10))
     columns: list[ProgressColumn] = [
-        TextColumn("{task.description}", justify="left"),
-        BarColumn(bar_width=32 if width >= WIDE else max(width - 34, 4)),
+        TextColumn("{task.description}", table_column=name),
+        BarColumn(bar_width=min(width // 4, 32) if width >= WIDE else max(width - 34, 4)),
         DownloadColumn(table_column=Column(no_wrap=True)),
     ]
     return [*columns, Speed(table_column=Column(no_wrap=True))] if width >= WIDE else columns

@@ -77,7 +77,8 @@ class ExpressionBinder:
             return made
         found = own if own is not None else self.scope.resolve(name, table, where)
         if found is None:
-            self.scope.unknown(name, table, where)
+            quoted = table is None and bool(node.this.args.get("quoted"))
+            self.scope.unknown(name, table, where, quoted=quoted)
             raise AssertionError
         return found
 

@@ -104,8 +104,8 @@ class Scope:
                 return None
             depth, scope = depth + 1, scope.parent
 
-    def unknown(self, name: str, table: str | None, at: int) -> None:
-        """Raises the error for a column that does not exist."""
+    def unknown(self, name: str, table: str | None, at: int, *, quoted: bool) -> None:
+        """Raises the error for a column that does not exist. `quoted` names may be meant as texts."""
         if table is not None and not any(table.lower() == alias.lower() for alias in self._all_aliases()):
             hint = did_you_mean(table, self._all_aliases())
             raise StatementError(f"there is no table {table} in this query{hint}", at)
@@ -116,7 +116,8 @@ class Scope:
             for column in source.columns
         ]
         shown = f"; there are {', '.join(dict.fromkeys(known))}" if 0 < len(known) <= 20 else ""
-        raise StatementError(f"there is no column {name}{did_you_mean(name, known) or shown}", at)
+        text = f"; a text is written in single quotes, as in '{name}'" if quoted else ""
+        raise StatementError(f"there is no column {name}{did_you_mean(name, known) or text or shown}", at)
 
     def _all_sources(self) -> Iterable[Source]:
         scope: Scope | None = self

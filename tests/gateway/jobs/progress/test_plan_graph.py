@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -10,6 +12,7 @@ from cauce.fabric.records import Kind, record
 from cauce.gateway.errors import JobOver
 from cauce.gateway.jobs.job_service import Jobs
 from cauce.gateway.jobs.progress.plan_graph import GraphBody
+from cauce.gateway.jobs.progress.timeline import finish_times
 from cauce.job.outcome import Outcome
 from cauce.job.topology import JOB_LOG
 from cauce.worker.loop import Worker
@@ -131,10 +134,26 @@ def test_the_timeline_is_ordered_and_closes_with_the_end_of_the_job(world: World
     assert moments == sorted(moments)
     assert kinds[0] == "created"
     assert kinds.count("completed") == len(sent.tables)
-    assert "done" in kinds
+    assert kinds[-1] == "done"
     assert kinds.count("finished") == sum(stage.tasks > 0 for stage in graph.stages)
     assert graph.history.start <= moments[0]
     assert graph.history.end >= moments[-1]
+
+
+def test_a_stage_that_is_reported_late_finished_before_those_that_read_its_output(world: World, sent: Sent) -> None:
+    jobs = finished(world, sent)
+    edges = [edge for edge in jobs.graph(OWNER, JOB).edges if edge.from_stage is not None and edge.keys]
+    view = jobs._views.open(OWNER, JOB)
+    assert view.outcome is not None
+    for task, known in view.history.progress.items():
+        view.history.progress[task] = replace(known, at=view.outcome.at - task)
+    at = {stage.name: time for stage, time in finish_times(view)}
+    names = [stage.name for stage in view.topology.plan.stages]
+    pairs = [(names[edge.from_stage], names[edge.to_stage]) for edge in edges if edge.from_stage is not None]
+    # Stages of one name cannot be told apart, and an answer without tasks is not reported.
+    compared = [pair for pair in pairs if all(names.count(name) == 1 and name in at for name in pair)]
+    assert compared
+    assert all(at[first] <= at[then] for first, then in compared)
 
 
 def test_history_has_a_row_for_each_stage_and_is_kept_with_the_job(world: World, sent: Sent) -> None:

@@ -30,8 +30,8 @@ function decoded(text) {
  */
 function routeOf(hash) {
   const [path, query = ""] = hash.split("?");
-  const [, name = "jobs", about = "", ...where] = path.split("/").map(decoded);
-  return { name, about, where, query };
+  const [, name = "", about = "", ...where] = path.split("/").map(decoded);
+  return { name: name || "jobs", about, where, query };
 }
 
 /** @param {Route} route @param {AbortSignal} signal @returns {Shown} */

@@ -2,7 +2,7 @@
 
 import { h, keyed, s, say, set } from "./dom.js";
 import { HEIGHT, INNER, labelOf, lineOf, origin, stageBox, TABLE_HEIGHT, TABLE_WIDTH, tableBox, WIDTH } from "./graph_shapes.js";
-import { backlogText, describe, edgeWords, fillRow, flowText, planLegend, shareText, stageTable, stageWords } from "./graph_words.js";
+import { backlogText, describe, edgeWords, fillRow, flowText, isFinished, planLegend, shareText, stageTable, stageWords } from "./graph_words.js";
 import { fitted, placed } from "./labels.js";
 import { layout } from "./layout.js";
 import { Viewport } from "./viewport.js";
@@ -54,7 +54,7 @@ export class GraphView {
       this.shape = shape;
       this.arrange(graph);
     }
-    for (const stage of graph.stages) this.fillBox(stage, graph.live);
+    for (const stage of graph.stages) this.fillBox(stage, isFinished(stage, graph), graph.live);
     for (const edge of graph.edges) this.fillEdge(edge, graph.live);
     keyed(this.rows, graph.stages, (stage) => String(stage.number), () => h("tr"), (row, stage) => fillRow(row, stage));
     set(this.picture, "aria-label", describe(graph));
@@ -145,10 +145,9 @@ export class GraphView {
     if (found) this.viewport.reveal(found);
   }
 
-  /** @param {Stage} stage @param {boolean} live */
-  fillBox(stage, live) {
+  /** @param {Stage} stage @param {boolean} done @param {boolean} live */
+  fillBox(stage, done, live) {
     const box = /** @type {Element} */ (this.boxes.querySelector(`[data-stage="${stage.number}"]`));
-    const done = stage.tasks > 0 && stage.finished >= stage.tasks;
     const state = stage.failed ? "failed" : done ? "finished" : stage.busy > 0.02 && live ? "busy" : "";
     set(box, "class", `stage ${stage.kind} ${state}`);
     set(/** @type {Element} */ (box.querySelector(".busy-share")), "width", INNER * stage.busy);

@@ -46,7 +46,7 @@ function arrow(points) {
 export function labelOf(edge, at) {
   const [x, y] = at ?? [0, 0];
   return s("g.edge-label", { "data-edge": edge.id }, at ? [s("title"),
-    s("text", { x, y: y - 4, "text-anchor": "middle" }), s("text.backlog", { x, y: y + 11, "text-anchor": "middle" })] : []);
+    s("text", { x, y: y - 6, "text-anchor": "middle" }), s("text.backlog", { x, y: y + 13, "text-anchor": "middle" })] : []);
 }
 
 /** @param {string} table @param {import("./layout.js").Placed} box */

@@ -19,10 +19,18 @@ export function backlogText(edge) {
   return edge.backlog ? `${short(edge.backlog)} waiting` : "";
 }
 
+/** A stage without tasks, whose pages are written by the stages before it, is finished with them.
+ * @param {Stage} stage @param {Graph} graph @returns {boolean} */
+export function isFinished(stage, graph) {
+  if (stage.tasks > 0) return stage.finished >= stage.tasks;
+  const before = graph.edges.filter((edge) => edge.to_stage === stage.number).map((edge) => edge.from_stage);
+  return before.length > 0 && graph.stages.filter((each) => before.includes(each.number)).every((each) => isFinished(each, graph));
+}
+
 /** @param {Stage} stage @param {boolean} done @param {boolean} live */
 export function shareText(stage, done, live) {
   if (stage.failed) return "failed";
-  if (stage.tasks === 0) return "pages in input order";
+  if (stage.tasks === 0) return done ? "finished" : "pages in input order";
   if (done) return live ? "finished" : `finished, busy ${percent(stage.busy)}`;
   const tasks = stage.finished ? `${stage.finished} of ${plural(stage.tasks, "task")}, ` : "";
   return `${tasks}busy ${percent(stage.busy)}, waits ${percent(stage.waiting)}`;

@@ -51,7 +51,7 @@ export class JobPage {
   head() {
     const { state, live, end, missing, why } = this.view;
     return h("div.job-head", {},
-      h("nav.crumbs", { "aria-label": "Where you are" }, h("a", { href: "#/jobs" }, "Jobs"), h("span", { "aria-hidden": "true" }, "/")),
+      h("nav.crumbs", { "aria-label": "Where you are" }, h("span", { "aria-hidden": "true" }, "←"), h("a", { href: "#/jobs" }, "Jobs")),
       h("div.bar", {}, h("h1", { id: "title" }, breakable(this.job)), state, live, h("span.spring"), end),
       missing.element, why, this.progress, this.facts);
   }

@@ -39,7 +39,7 @@ export function tablesOf(rows) {
 /** @param {Element} rows @param {Status} status */
 export function fillTables(rows, status) {
   keyed(rows, Object.entries(status.tables), ([name]) => name,
-    ([name, table]) => h("tr", {}, h("th", { scope: "row" }, breakable(table.title || name)), ...Array.from({ length: 5 }, () => h("td.number"))),
+    ([name, table]) => h("tr", {}, h("th", { scope: "row" }, breakable(table.title || name)), ...Array.from({ length: 5 }, () => h("td.number.nowrap"))),
     (row, [, table]) => {
       const of = table.complete === null ? " so far" : ` of ${count(table.complete)}`;
       [bytes(table.bytes), `${count(table.parts)}${of}`, count(table.parts_read), count(table.rows), count(table.rejects)]

@@ -15,6 +15,11 @@ import { startUpload } from "./uploads.js";
 
 const LONGEST_ID = 64;
 
+function ownTables() {
+  return h("p.quiet", {}, "For tables of your own run ", h("code", {}, "./cauce upload NAME --data FOLDER"),
+    " in a terminal, then ask about them on the page ", h("a", { href: "#/sql" }, "SQL"), ".");
+}
+
 export class NewPage {
   /** @param {AbortSignal} signal */
   constructor(signal) {
@@ -49,7 +54,7 @@ export class NewPage {
       this.start();
     };
     return h("form.new", { onsubmit: submit },
-      h("section.card", {}, h("h2", { id: "choose-dataset" }, "Dataset"), this.choices),
+      h("section.card", {}, h("h2", { id: "choose-dataset" }, "Dataset"), this.choices, ownTables()),
       h("section.card", {}, h("h2", {}, "Questions"), this.queries, this.parameters),
       h("section.card", {}, h("h2", {}, "Files"), dropZone((given) => this.addFiles(given)), this.fileList, this.missing),
       h("section.card", {}, h("h2", {}, "Send"),

@@ -21,7 +21,7 @@ export class Rejects {
     this.known = "";
     this.groups = h("div.reasons");
     this.list = new ResultView(rejectsOf(job), signal);
-    this.all = h("section.card", { hidden: true }, h("h2", {}, "All rejects"), this.list.element);
+    this.all = h("section.card.all-rejects", { hidden: true }, h("h2", {}, "All rejects"), this.list.element);
     this.none = h("div.empty-box", {}, h("p", {}, "Loading…"));
     this.element = h("div", {}, this.none, this.groups, this.all);
   }
