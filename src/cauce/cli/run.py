@@ -33,13 +33,11 @@ from cauce.terminal.reject_report import report_rejects
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cauce.job.manifest import Manifest
     from cauce.plan import Dataset
     from cauce.runner.sinks import Folder, Prepared
     from cauce.scan.reject_summary import RejectLimit
 
     Prepare = Callable[[int], tuple[Dataset, Prepared]]
-    Expect = Callable[[int], Manifest | None]
 
 
 @dataclass(frozen=True)
@@ -76,16 +74,7 @@ def run_command(files: FileOptions, queries: QueryOptions, options: RunOptions) 
         # The workers have been forked: this process may start threads.
         return chosen, prepare(chosen, files.data, queries.names, parameters, partitions, limit, isolate=False)
 
-    def expect(partitions: int) -> Manifest | None:
-        from cauce.datasets import BUILT_IN
-        from cauce.job.manifest import Manifest
-
-        # Not loaded here: loading a dataset may start threads. The file of a user is loaded when its job exists.
-        if queries.dataset not in BUILT_IN:
-            return None
-        return Manifest("", queries.dataset, tuple(queries.names), queries.given_parameters, partitions, 0, "")
-
-    run_and_show(files, options, queries.dataset, prepared, expect=expect)
+    run_and_show(files, options, queries.dataset, prepared)
 
 
 def run_and_show(
@@ -94,12 +83,11 @@ def run_and_show(
     dataset: str,
     prepared: Prepare,
     shown: Shown = _WITH_FILES,
-    expect: Expect | None = None,
+    before_fork: Callable[[], None] = lambda: None,
 ) -> Folder:
     """Writes the answers to files and prints the first rows of each. `dataset` is what the workers load; `prepared` is
-    called with a number of partitions when they have been forked. `expect` is called with it before that: it loads the
-    libraries that both need, and returns what is known about the job, so that the workers plan it at the same time. It
-    must start no thread."""
+    called with a number of partitions when their prefork server has been forked. `before_fork` is called before that.
+    It must start no thread."""
     started = time.monotonic()
     check_out(files.out)
     check_limit(files.max_rejects)
@@ -110,7 +98,7 @@ def run_and_show(
     if _fits_here(files, options):
         answered = _run_here(files, options, prepared, shown.rows)
     else:
-        answered = _run(files, options, dataset, prepared, shown, expect)
+        answered = _run(files, options, dataset, prepared, shown, before_fork)
     chosen, sink, bars = answered.dataset, answered.sink, answered.bars
     sys.stdout.write(answered.text)
     out = files.out if shown.keeps_files else None
@@ -166,7 +154,7 @@ def _run(
     dataset: str,
     prepared: Prepare,
     shown: Shown,
-    expect: Expect | None,
+    before_fork: Callable[[], None],
 ) -> _Answered:
     """Runs the job with a pool of workers, and removes its work folder unless the run can be resumed."""
     # Workers are forked from this process, so it must not start threads.
@@ -174,7 +162,7 @@ def _run(
     from cauce.runner.prefork import make_ready
 
     make_ready()
-    expected = expect(options.partition_count) if expect is not None else None
+    before_fork()
     gc.freeze()
     gc.enable()
     made = _first_missing(files.out)
@@ -189,7 +177,7 @@ def _run(
         options.attempts,
         options.budget.worker_bytes,
         fork=True,
-        expected=expected,
+        awaits_plan=_may_send_plan(dataset),
     )
     pool.start()
     # Only after the fork: workers would inherit the listener and print the notice too.
@@ -227,6 +215,14 @@ def _run(
         pool.kill()
         folder.close()
         lock.close()
+
+
+def _may_send_plan(dataset: str) -> bool:
+    """Whether the prefork server can load the plan: that of a user's file has functions of that file, which workers
+    load when the job exists."""
+    from cauce.datasets import BUILT_IN
+
+    return not dataset or dataset in BUILT_IN
 
 
 def _first_missing(out: Path) -> Path | None:

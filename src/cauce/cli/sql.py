@@ -30,7 +30,6 @@ from cauce.terminal.invocation import command
 if TYPE_CHECKING:
     import polars as pl
 
-    from cauce.job.manifest import Manifest
     from cauce.plan import Dataset
     from cauce.runner.sinks import Prepared
     from cauce.runner.sql_source import Given
@@ -187,13 +186,9 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
     made: list[Prepared] = []
     sources: list[SqlSource] = []
 
-    def expect(partitions: int) -> Manifest:
-        # Loaded before workers are forked: they plan the statements too.
-        from cauce.job.manifest import Manifest
-        from cauce.sql_frontend.dataset import NAME
-
+    def find_source() -> None:
+        # In child processes, before this process starts threads.
         sources.append(_source(options, text, isolate=True))
-        return Manifest("", NAME, (), options.parameters(), partitions, 0, "", sql=sources[0])
 
     def prepared(partitions: int) -> tuple[Dataset, Prepared]:
         dataset = _dataset(options, sources[0] if sources else _source(options, text))
@@ -202,7 +197,7 @@ def _answer_with_workers(options: SqlOptions, text: str, execution: RunOptions) 
 
     def run(out: Path, *, keeps_files: bool) -> None:
         files = FileOptions(data=options.data, out=out, format=options.format, max_rejects=options.max_rejects)
-        run_and_show(files, execution, "", prepared, Shown(SHOWN_ROWS, keeps_files), expect)
+        run_and_show(files, execution, "", prepared, Shown(SHOWN_ROWS, keeps_files), find_source)
         if (out / REJECTS).is_file():
             _explain_rejects(_first_rejects(out / REJECTS), made[0], options)
 

@@ -3,15 +3,15 @@ differs. Any process can read the results of the job from it, without a plan."""
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict
-from contextlib import suppress
 
 import msgspec
 import polars as pl
 
 from cauce import __version__
 from cauce.datasets.registry import Registry
-from cauce.errors import CauceError, CorruptRecord, FabricError, PlanMismatch, UsageError
+from cauce.errors import CorruptRecord, FabricError, PlanMismatch, UsageError
 from cauce.fabric.names import Log
 from cauce.fabric.versions import decode_json
 from cauce.job.kept import KeptVersion
@@ -140,15 +140,9 @@ class Manifest(msgspec.Struct, frozen=True):
     def _plan_key(self) -> bytes:
         return msgspec.json.encode((self.digest, self.dataset, self.queries, self.parameters, self.partitions))
 
-    def plan_ahead(self, datasets: Registry) -> None:
-        """Builds and caches the plan before the job is created, when its digest is not known yet, nor, if it has no
-        names of queries, those. If that fails, the process that creates the job reports why."""
-        with suppress(CauceError):
-            dataset = self._load(datasets)
-            plan = dataset.plan(self.queries, self.parameters, self.partitions, self.large, isolate=False)
-            values = dataset.parameter_values(self.parameters)
-            made = msgspec.structs.replace(self, digest=plan.digest, queries=tuple(plan.results), parameters=values)
-            _keep_plan(made._plan_key, plan)
+    def dump_plan(self, plan: Plan) -> bytes:
+        """The plan of this job for `keep_plan`, in a process of the same program that runs the job for this one."""
+        return pickle.dumps((self._plan_key, plan), pickle.HIGHEST_PROTOCOL)
 
     def _load(self, datasets: Registry) -> Dataset:
         if self.sql is None:
@@ -172,6 +166,13 @@ class Manifest(msgspec.Struct, frozen=True):
                 f"{self.dataset}: run the same version of Cauce and of the dataset everywhere, or start a new job"
             )
         return plan
+
+
+def keep_plan(dumped: bytes) -> None:
+    """Caches a plan that the parent of this process has made. Never for bytes of a log or of a client: loading them may
+    run any code."""
+    key, plan = pickle.loads(dumped)  # noqa: S301
+    _keep_plan(key, plan)
 
 
 def _keep_plan(key: bytes, plan: Plan) -> None:

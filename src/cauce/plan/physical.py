@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cauce.plan.nodes import KeyFilter, Mergeable, Node, Receive, Scan, Sort, Spread
+from cauce.plan.nodes import Join, KeyFilter, Mergeable, Node, Receive, Scan, Select, Sort, Spread
 from cauce.plan.nodes.base import Gathers
 from cauce.plan.outputs import Output
 from cauce.scan.tables import TableSpec
@@ -27,6 +27,14 @@ class Edge:
     node: Node
     merge: Mergeable | None = None
     stays: bool = False
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A join that keeps only the rows of a scan that have a match in an input, by a column of its table."""
+
+    column: str
+    edge: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +80,14 @@ class Stage:
         return tuple(found.values())
 
     @cached_property
+    def lookups(self) -> frozenset[Lookup]:
+        """The first steps of a scan stage, if it uses no row that has no match in one of them; else empty."""
+        try:
+            return frozenset(found for root in self.roots for found in _lookups(root))
+        except _UsesAllRows:
+            return frozenset()
+
+    @cached_property
     def read_columns(self) -> frozenset[str]:
         """Columns of the table that this stage locates."""
         used = frozenset[str]().union(*(scan.used or frozenset() for scan in self.scans))
@@ -115,10 +131,41 @@ class Plan:
     def results(self) -> dict[str, Result]:
         return {stage.result.query: stage.result for stage in self.stages if stage.result}
 
+    def columns_looked_up(self, stage: Stage) -> frozenset[str]:
+        """The columns by which later passes over its table choose their rows, if this is the first pass."""
+        if stage.table is None or stage.report_rejects is None:
+            return frozenset()
+        later = (each for each in self.stages if each.table is not None and each.table.name == stage.table.name)
+        return frozenset(lookup.column for each in later if each is not stage for lookup in each.lookups)
+
     def used_columns(self, table: str) -> frozenset[str]:
         """Columns of a table that some query uses, not counting the table's required columns."""
         of_table = [stage for stage in self.stages if stage.table is not None and stage.table.name == table]
         return frozenset[str]().union(*(stage.read_columns for stage in of_table))
+
+
+class _UsesAllRows(Exception):
+    """A step reads rows of a table that were not looked up."""
+
+
+def _lookups(node: Node) -> Iterator[Lookup]:
+    if isinstance(node, Scan):
+        raise _UsesAllRows
+    if isinstance(node, Join) and node.how in ("inner", "semi") and not node.nulls_equal and len(node.on) == 1:
+        (column,) = node.on
+        if isinstance(node.right, Receive) and _is_column_of_scan(node.left, column):
+            yield Lookup(column, node.right.edge)
+            return
+    for child in node.inputs:
+        yield from _lookups(child)
+
+
+def _is_column_of_scan(node: Node, column: str) -> bool:
+    """Whether the rows are those of a scan, and the column one of its table. The steps between cannot fail: they only
+    choose columns."""
+    while isinstance(node, Select) and all(each.meta.is_column() for each in node.expressions):
+        node = node.child
+    return isinstance(node, Scan) and not node.position and column in node.names
 
 
 def walk(node: Node) -> Iterator[Node]:

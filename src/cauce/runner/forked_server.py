@@ -9,13 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cauce.process.isolation import may_fork
 from cauce.process.starting import fork
-
-if TYPE_CHECKING:
-    from cauce.job.manifest import Manifest
 
 __all__ = ["ForkedServer", "may_fork"]
 
@@ -23,7 +19,7 @@ _POLL_S = 0.005
 
 
 class ForkedServer:
-    def __init__(self, arguments: Sequence[str], expected: Manifest | None = None) -> None:
+    def __init__(self, arguments: Sequence[str]) -> None:
         from cauce.runner import prefork
 
         input_end, our_input = os.pipe()
@@ -34,7 +30,7 @@ class ForkedServer:
             os.dup2(output_end, 1)
             # The child must not keep files of the parent open, least of all the lock of its work directory.
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-            return prefork.main(arguments, expected)
+            return prefork.main(arguments)
 
         self.pid = fork(run)
         os.close(input_end)

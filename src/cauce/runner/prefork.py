@@ -1,6 +1,9 @@
 """The prefork server of a run: loads all libraries once and forks workers, so that a crashed one is replaced within
 milliseconds. It must never compute anything, so that it has no state and starts no threads. It exits with its parent,
 and its workers exit with it.
+
+Its parent may send it the plan of the job: then it forks workers that have the plan already, the first ones and those
+that replace them.
 """
 
 from __future__ import annotations
@@ -22,11 +25,12 @@ from cauce.errors import FabricError
 from cauce.fabric.address import shown
 from cauce.fabric.contract import Durability
 from cauce.fabric.factory import open_fabric
-from cauce.job.manifest import Manifest
+from cauce.job.manifest import keep_plan
 from cauce.process.limits import keep_memory, raise_file_limit
 from cauce.process.memory_limit import MemoryBudget
 from cauce.process.private_files import UMASK
 from cauce.process.starting import fork
+from cauce.runner.plan_pipe import AWAITS_PLAN, READ_BYTES, PlanInput
 from cauce.scan.native.loading import prepare
 from cauce.worker.events import EXIT_FAILED, FABRIC_VARIABLE, Event
 from cauce.worker.process import exit_with_parent, work
@@ -56,11 +60,13 @@ class PreforkServer:
         durability: Durability,
         limits: Limits,
         dataset: str,
-        expected: Manifest | None = None,
+        *,
+        awaits_plan: bool = False,
     ) -> None:
-        """Workers plan the `expected` job before it exists, while its client does the same."""
+        """With `awaits_plan`, workers are started when the plan of the job has arrived."""
         self._limits = limits
-        self._expected = expected
+        self._input = PlanInput() if awaits_plan else None
+        self._plan: bytes | None = None
         self._datasets = RunRegistry(dataset)
         self._fabric = fabric
         self._durability = durability
@@ -80,10 +86,20 @@ class PreforkServer:
             readable, _, _ = select.select([0, wake_read], [], [], 0.1)
             if wake_read in readable:
                 os.read(wake_read, 4096)
-            if 0 in readable and not os.read(0, 4096):
-                self._stop()
+            if 0 in readable:
+                self._receive(os.read(0, READ_BYTES))
             self._reap()
         return 0
+
+    def _receive(self, data: bytes) -> None:
+        """The next bytes of the plan; none when the parent has exited."""
+        if not data:
+            self._stop()
+        elif self._input is not None:
+            self._input.add(data)
+            self._plan = self._input.plan
+            if self._plan is not None:
+                self._input = None
 
     def _stop(self) -> None:
         self._stopping = True
@@ -92,6 +108,8 @@ class PreforkServer:
                 os.kill(child.pid, signal.SIGTERM)
 
     def _start_due(self) -> None:
+        if self._input is not None:
+            return
         now = time.monotonic()
         for child in self._children:
             if not child.pid and not self._stopping and child.due <= now:
@@ -111,7 +129,10 @@ class PreforkServer:
             except FabricError:
                 # The run itself, which uses the same fabric, reports it.
                 return EXIT_FAILED
-            return work(fabric, str(child.number), self._limits, datasets=self._datasets, expected=self._expected)
+            if self._plan is not None:
+                # Not in the prefork server: expressions may load code that starts threads.
+                keep_plan(self._plan)
+            return work(fabric, str(child.number), self._limits, datasets=self._datasets)
 
         pid = fork(run)
         child.pid, child.started = pid, now
@@ -157,8 +178,8 @@ def make_ready() -> None:
     prepare()
 
 
-def main(arguments: Sequence[str], expected: Manifest | None = None) -> int:
-    fabric, workers, durability, journal, attempts, worker_bytes, parent, dataset = arguments
+def main(arguments: Sequence[str]) -> int:
+    fabric, workers, durability, journal, attempts, worker_bytes, plan, parent, dataset = arguments
     setproctitle(f"cauce prefork server {shown(fabric)}")
     # Before the workers open their fabrics: the limit decides how many files these keep open.
     raise_file_limit()
@@ -174,7 +195,8 @@ def main(arguments: Sequence[str], expected: Manifest | None = None) -> int:
         collected_bytes=budget.collected_bytes,
     )
     durable: Durability = "power" if durability == "power" else "process"
-    return PreforkServer(fabric, int(workers), durable, limits, dataset, expected).run()
+    awaits_plan = plan == AWAITS_PLAN
+    return PreforkServer(fabric, int(workers), durable, limits, dataset, awaits_plan=awaits_plan).run()
 
 
 if __name__ == "__main__":

@@ -101,6 +101,7 @@ def run_with_workers(prepared: Prepared, pool: WorkerPool, sink: Sink, watch: Wa
         program=PROGRAM,
         large=prepared.large,
     )
+    pool.give_plan(lambda: manifest.dump_plan(prepared.plan))
     for other in fabric.jobs():
         if other != job:
             fabric.delete_job(other)

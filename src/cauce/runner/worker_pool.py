@@ -7,10 +7,9 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,10 +21,8 @@ from cauce.process.limits import one_thread_environment
 from cauce.process.signals import signals_blocked, signals_deferred
 from cauce.process.starting import module_command
 from cauce.runner.forked_server import ForkedServer
+from cauce.runner.plan_pipe import AWAITS_PLAN, framed
 from cauce.worker.events import EXIT_FULL, FABRIC_VARIABLE, GRACE_S, Event
-
-if TYPE_CHECKING:
-    from cauce.job.manifest import Manifest
 
 HOPELESS_EXITS = 5
 """Consecutive worker exits with an error after which a run fails."""
@@ -47,8 +44,9 @@ class WorkerPool:
     events: list[Event] = field(default_factory=list)
     fork: bool = False
     """Whether to fork the first prefork server from this process, which has already loaded the libraries."""
-    expected: Manifest | None = None
-    """The job that will be created: workers that are forked from this process plan it ahead."""
+    awaits_plan: bool = False
+    """Whether workers are started when `give_plan` has sent them the plan of the job. Otherwise they plan it."""
+    _plan: bytes = b""
     _process: subprocess.Popen[bytes] | ForkedServer | None = None
     _unread: bytes = b""
     _errors_in_a_row: int = 0
@@ -57,12 +55,12 @@ class WorkerPool:
         journal = "journal" if self.journal else "no-journal"
         parent = str(os.getpid())
         arguments = [str(self.size), self.durability, journal, str(self.attempts), str(self.worker_bytes)]
-        arguments += [parent, self.dataset]
+        arguments += [AWAITS_PLAN if self.awaits_plan else "", parent, self.dataset]
         if self.fork and may_fork():
             # Only once, before this process has started its own work.
             self.fork = False
             with _no_interrupt():
-                self._process = ForkedServer([self.fabric, *arguments], self.expected)
+                self._process = ForkedServer([self.fabric, *arguments])
         else:
             with _no_interrupt():
                 self._process = subprocess.Popen(
@@ -74,6 +72,22 @@ class WorkerPool:
                 )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
+        self._send_plan()
+
+    def give_plan(self, dump: Callable[[], bytes]) -> None:
+        """Sends the plan that all jobs of this pool have to the prefork server that awaits it, and to those that
+        replace this one."""
+        if self.awaits_plan and not self._plan:
+            self._plan = framed(dump())
+            self._send_plan()
+
+    def _send_plan(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        # A prefork server that has crashed is replaced, and the other one gets the plan.
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(self._plan)
+            self._process.stdin.flush()
 
     @property
     def server_pid(self) -> int:

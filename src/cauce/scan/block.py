@@ -6,6 +6,7 @@ Every row is checked for unreadable cells, so rejects never depend on the filter
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from cauce.scan.cells.kinds import Json, Text
 from cauce.scan.csv.lookup import Numbers, TextSet
 from cauce.scan.diagnosis import reasons
 from cauce.scan.tables import Column, TableSpec
+
+if TYPE_CHECKING:
+    from cauce.scan.row_index import RowIndex
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -52,6 +56,11 @@ class Block:
     def subset(self, rows: Rows) -> Block | None:
         """A block of only these rows: its typed columns are decoded for them alone. It reports no rejects. None if
         decoding fewer rows would not take less time."""
+        return None
+
+    def index(self, column: str) -> RowIndex | None:
+        """Where the rows begin, with their keys in a column. None if the part cannot be read by lines, or if there is
+        a row without a key."""
         return None
 
     def column(self, name: str, rows: Rows | None) -> pl.Series:

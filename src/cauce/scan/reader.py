@@ -15,6 +15,7 @@ from cauce.scan.files.file_bytes import compression_of
 from cauce.scan.formats.table import format_named, format_of
 from cauce.scan.headers import check_header
 from cauce.scan.parts import PART_BYTES, Buffer, Part, TableFile
+from cauce.scan.row_index import Lines
 from cauce.scan.tables import TableSpec
 
 MOST_PART_BYTES = 64 * 2**20
@@ -60,6 +61,16 @@ def read_part(part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buff
     """The part's rows, with at least these columns. With `late`, rows may be chosen before all columns are decoded."""
     form = format_named(part.form)
     return form.late_block(part, spec, columns, buffer) if late else form.block(part, spec, columns, buffer)
+
+
+def read_indexed(part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
+    """As `read_part`, for a reader that calls `Block.index`."""
+    return format_named(part.form).indexed_block(part, spec, columns, buffer)
+
+
+def read_lines(part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer, lines: Lines) -> Block:
+    """The rows of these lines of a part that has an index."""
+    return format_named(part.form).lines_block(part, spec, columns, buffer, lines)
 
 
 def check_columns(file: TableFile, spec: TableSpec, columns: frozenset[str]) -> None:

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from cauce.sql_frontend.problems import SqlError
+from cauce.sql_frontend.syntax_tree import nodes_of, starts_of
 
 
 def check_tokens(text: str, tokens: list[Token]) -> None:
@@ -20,9 +21,10 @@ def check_tokens(text: str, tokens: list[Token]) -> None:
 
 def check_tree(text: str, tree: exp.Expr) -> None:
     """Raises SqlError for a tree with words that are not names, or with joins without a condition."""
-    _check_identifiers(text, tree)
-    _check_replacements(text, tree)
-    _check_joins(text, tree)
+    nodes = nodes_of(tree)
+    _check_identifiers(text, [each for each in nodes if isinstance(each, exp.Identifier)])
+    _check_replacements(text, [each for each in nodes if isinstance(each, exp.Star)])
+    _check_joins(text, [each for each in nodes if isinstance(each, exp.Join)])
 
 
 _RESERVED = frozenset(
@@ -87,9 +89,9 @@ _RESERVED = frozenset(
 _WORD = re.compile(r"[^\W\d][\w$]*")
 
 
-def _check_identifiers(text: str, tree: exp.Expr) -> None:
+def _check_identifiers(text: str, names: list[exp.Identifier]) -> None:
     """Refuses reserved words that the parser accepts as names without quotes."""
-    for name in tree.find_all(exp.Identifier):
+    for name in names:
         alias = isinstance(name.parent, exp.Alias | exp.TableAlias)
         start = name.meta.get("start", 0)
         if alias and text[start : start + 1] == "'":
@@ -178,9 +180,9 @@ def _check_parentheses(text: str, tokens: list[Token]) -> None:
         raise SqlError("syntax error at (: its ) is missing", text, opened[-1].start)
 
 
-def _check_replacements(text: str, tree: exp.Expr) -> None:
+def _check_replacements(text: str, stars: list[exp.Star]) -> None:
     """EXCLUDE takes names, and REPLACE takes values with AS."""
-    for star in tree.find_all(exp.Star):
+    for star in stars:
         for each in star.args.get("except_") or []:
             if not isinstance(each, exp.Column | exp.Identifier):
                 start = each.meta.get("start", star.meta.get("start", 0))
@@ -192,14 +194,14 @@ def _check_replacements(text: str, tree: exp.Expr) -> None:
                 raise SqlError("syntax error: REPLACE needs AS, as in * REPLACE (paid * 2 AS paid)", text, start)
 
 
-def _check_joins(text: str, tree: exp.Expr) -> None:
+def _check_joins(text: str, joins: list[exp.Join]) -> None:
     """A comma joins without a condition, the word JOIN does not. USING takes names."""
-    for join in tree.find_all(exp.Join):
+    for join in joins:
         for each in join.args.get("using") or []:
             if not isinstance(each, exp.Identifier):
                 raise SqlError("USING takes names of columns", text, each.meta.get("start", 0))
         if any(join.args.get(key) for key in ("on", "using", "method", "kind", "side")):
             continue
-        starts = [start for node in join.walk() if (start := node.meta.get("start")) is not None]
+        starts = starts_of(join)
         if starts and re.search(r"\bJOIN[\s(]*(VALUES|SELECT)?[\s(]*$", text[: min(starts)], re.IGNORECASE):
             raise SqlError("JOIN needs ON or USING; write CROSS JOIN for all pairs", text, min(starts))

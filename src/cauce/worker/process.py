@@ -18,7 +18,6 @@ from cauce.datasets.registry import Registry
 from cauce.errors import CauceError, FabricFull
 from cauce.fabric.contract import Fabric
 from cauce.job.job_log import Witness
-from cauce.job.manifest import Manifest
 from cauce.job.topology import TaskSpec
 from cauce.process.lease_count import LeaseCountFile
 from cauce.process.limits import raise_file_limit
@@ -99,10 +98,9 @@ def work(
     datasets: Registry | None = None,
     interruptible: bool = False,
     witness: Witness | None = None,
-    expected: Manifest | None = None,
 ) -> int:
     """Runs a worker until SIGTERM. Returns the exit code of its process. `datasets` are those that its jobs may use;
-    the default are the built-in ones. `expected` is a job that will be created: it is planned at once."""
+    the default are the built-in ones."""
     raise_oom_score(WORKER)
     limits = replace(limits or Limits(), leases=max(raise_file_limit() // LEASES_SHARE, 1))
     shown = _ShownLeases(f"cauce worker {name}")
@@ -117,8 +115,6 @@ def work(
         return FileSpill(spill_folder(fabric.scratch(job), job), spec.name)
 
     datasets = datasets or Registry()
-    if expected is not None:
-        expected.plan_ahead(datasets)
     host = Host(datasets, witness or HostWitness(), log_set_aside, time.monotonic, spill)
     worker = Worker(fabric, limits, None, stats, host)
     heartbeat = _Heartbeat(worker, heartbeat_sender)

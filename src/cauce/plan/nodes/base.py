@@ -353,6 +353,8 @@ def _render(value: object, portable: bool = False) -> str:
     if value is None or isinstance(value, str | int):
         return repr(value)
     if isinstance(value, pl.Expr):
+        if value.meta.is_column():
+            return f"column {value.meta.output_name()!r}"
         # A serialised function includes its closure, whose sets are ordered differently in each process.
         if portable and "python_udf" in str(value):
             return str(value)

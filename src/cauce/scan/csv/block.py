@@ -21,6 +21,7 @@ from cauce.scan.csv.located import Located, Scanner, line_of, locate
 from cauce.scan.csv.lookup import UNSURE, Numbers, TextSet
 from cauce.scan.csv.pieces import read_pieces
 from cauce.scan.csv.short_text import gather_short_text
+from cauce.scan.row_index import RowIndex
 from cauce.scan.tables import TableSpec
 
 _MOST_REMEMBERED = 1_000
@@ -51,7 +52,7 @@ class Scanned(TypedDict):
 
 class CsvBlock(Block):
     """A range of a CSV file. The buffer has spare bytes after its end and must outlive the block. Typed columns are
-    decoded while the range is scanned, unless the block is `late`."""
+    decoded while the range is scanned, unless the block is `late`. `with_starts` keeps where its rows begin."""
 
     def __init__(
         self,
@@ -64,8 +65,10 @@ class CsvBlock(Block):
         columns: frozenset[str],
         open_end: bool = False,
         late: bool = False,
+        with_starts: bool = False,
     ) -> None:
         super().__init__(spec, file, 0)
+        self._with_starts = with_starts
         self._buffer = buffer
         self._length = length
         self._first_line = first_line
@@ -95,10 +98,14 @@ class CsvBlock(Block):
         kinds = [(self._slot[name], self.spec.columns[name].kind) for name in typed]
         text_slots = [self._slot[name] for name in texts]
         scanner = Scanner(**self._scanned())
-        pieces = read_pieces(scanner, self._buffer, self._length, len(self._places), kinds, kept, text_slots)
+        pieces = read_pieces(
+            scanner, self._buffer, self._length, len(self._places), kinds, kept, text_slots,
+            with_starts=self._with_starts,
+        )  # fmt: skip
         self.height = pieces.rows
         self._whole = pieces.whole
         self._faults = pieces.faults
+        self._starts = pieces.starts
         self._decoded = dict(zip(typed, pieces.decoded, strict=True))
         self._cells = dict(zip(kept, pieces.located, strict=True))
         for name, short in zip(texts, pieces.texts, strict=True):
@@ -126,6 +133,10 @@ class CsvBlock(Block):
     @property
     def whole(self) -> bool:
         return self._whole
+
+    def index(self, column: str) -> RowIndex | None:
+        # A line with a broken quote may be read differently beside other lines.
+        return None if self._faults or not self._with_starts else RowIndex.of(self, self._starts, self._length, column)
 
     def subset(self, rows: Rows) -> CsvBlock | None:
         if self._decoded:

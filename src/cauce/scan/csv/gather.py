@@ -53,6 +53,16 @@ def gather_text(
     return arrow_series(pa.Array.from_buffers(pa.large_string(), present.size, buffers))
 
 
+def gather_lines(buffer: Bytes, start: Ints, length: NDArray[np.int32]) -> tuple[Bytes, int]:
+    """The bytes of these ranges one after the other, with spare bytes after them, and their number."""
+    data = np.zeros(int(length.sum(dtype=np.int64)) + SPARE_BYTES, np.uint8)
+    offsets = np.zeros(length.size + 1, np.int64)
+    plain = np.zeros(length.size, np.uint8)
+    null = np.empty(0, np.uint8)
+    _copy(buffer, start, length, plain, np.empty(0, np.int64), True, quote_byte(""), null, data, offsets)
+    return data, int(offsets[-1])
+
+
 def gather_bytes(
     buffer: Bytes,
     start: Ints,

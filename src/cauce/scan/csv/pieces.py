@@ -51,6 +51,8 @@ class Pieces:
     located: list[Cells]
     texts: list[ShortTexts | None]
     """None if a column has texts that are not short."""
+    starts: Ints
+    """Where the records begin, if that was requested."""
 
 
 class _Growing:
@@ -109,9 +111,12 @@ def read_pieces(
     typed: Sequence[tuple[int, Kind]],
     kept: Sequence[int],
     texts: Sequence[int] = (),
+    *,
+    with_starts: bool = False,
 ) -> Pieces:
     """Decodes the `typed` columns, given by slot and kind, locates the cells of the `kept` slots, and builds the
     `texts` of slots if they are short. `slots` is the number of all columns of the scanner."""
+    starts = _Growing()
     built = [_Texts() for _ in texts]
     decoded = [(_Growing(), _Growing()) for _ in typed]
     located = [(_Growing(), _Growing(), _Growing()) for _ in kept]
@@ -133,6 +138,8 @@ def read_pieces(
             escaped.add(piece.escaped[at], expected)
         for at, column in zip(texts, built, strict=True):
             column.add(buffer, piece, at, expected)
+        if with_starts:
+            starts.add(piece.record_start, expected)
     return Pieces(
         rows,
         faults,
@@ -140,6 +147,7 @@ def read_pieces(
         [(values.array, states.array) for values, states in decoded],
         [Cells(start.array, size.array, escaped.array) for start, size, escaped in located],
         [column.texts() for column in built],
+        starts.array if with_starts else np.empty(0, np.int64),
     )
 
 

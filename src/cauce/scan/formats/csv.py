@@ -9,11 +9,13 @@ from typing import TypedDict
 from cauce.api import http
 from cauce.scan.csv.block import CsvBlock
 from cauce.scan.csv.cut import Header, Range, begins_record, cut_ranges, cut_stream, read_header
+from cauce.scan.csv.gather import gather_lines
 from cauce.scan.csv.guess import guess_ranges
 from cauce.scan.files.file_bytes import bytes_of, check_unchanged, chunks_of, compression_of
 from cauce.scan.formats.format import Format
 from cauce.scan.formats.upload_check import HEAD_BYTES, Measured, UploadCheck
 from cauce.scan.parts import Buffer, Part, TableFile
+from cauce.scan.row_index import Lines
 from cauce.scan.tables import TableSpec
 
 
@@ -100,18 +102,39 @@ class Csv(Format):
         return begins_record(file.path, places=ends, **self._dialect(spec)) if ends else True
 
     def block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> CsvBlock:
-        return self._block(part, spec, columns, buffer, late=False)
+        return self._block(part, spec, columns, buffer)
 
     def late_block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> CsvBlock:
         return self._block(part, spec, columns, buffer, late=True)
 
-    def _block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer, *, late: bool) -> CsvBlock:
+    def indexed_block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> CsvBlock:
+        # Other parts must be unpacked as a whole before a line of them can be read.
+        return self._block(part, spec, columns, buffer, with_starts=part.data is None)
+
+    def _block(
+        self,
+        part: Part,
+        spec: TableSpec,
+        columns: frozenset[str],
+        buffer: Buffer,
+        *,
+        late: bool = False,
+        with_starts: bool = False,
+    ) -> CsvBlock:
         held, length = bytes_of(part, buffer)
         open_end = part.guessed and part.end < part.file.bytes
         return CsvBlock(
             replace(spec, delimiter=self.delimiter(spec)),
-            part.file.name, part.header, part.first_line, held, length, columns, open_end, late,
+            part.file.name, part.header, part.first_line, held, length, columns, open_end, late, with_starts,
         )  # fmt: skip
+
+    def lines_block(
+        self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer, lines: Lines
+    ) -> CsvBlock:
+        held, _ = bytes_of(part, buffer)
+        data, length = gather_lines(held, lines.start, lines.length)
+        spec = replace(spec, delimiter=self.delimiter(spec))
+        return CsvBlock(spec, part.file.name, part.header, part.first_line, data, length, columns)
 
     def checked(self, part: Part, check: UploadCheck) -> Part:
         measured = check.measure(part)

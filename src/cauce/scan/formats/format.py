@@ -10,6 +10,7 @@ import pyarrow as pa
 from cauce.scan.block import Block
 from cauce.scan.formats.upload_check import UploadCheck
 from cauce.scan.parts import Buffer, Part, TableFile
+from cauce.scan.row_index import Lines
 from cauce.scan.tables import TableSpec
 
 
@@ -52,6 +53,14 @@ class Format:
         """As `block`, for a reader that chooses rows by some columns first: the others may be decoded by
         `Block.subset`."""
         return self.block(part, spec, columns, buffer)
+
+    def indexed_block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer) -> Block:
+        """As `block`, for a reader that calls `Block.index`."""
+        return self.block(part, spec, columns, buffer)
+
+    def lines_block(self, part: Part, spec: TableSpec, columns: frozenset[str], buffer: Buffer, lines: Lines) -> Block:
+        """The rows of these lines of a part that has an index. It reports no rejects."""
+        raise NotImplementedError
 
     def checked(self, part: Part, check: UploadCheck) -> Part:
         """An uploaded part as it is stored. Raises ValueError or WrongColumns if its bytes are invalid, and

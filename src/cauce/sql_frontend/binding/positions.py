@@ -5,20 +5,21 @@ from __future__ import annotations
 from sqlglot import exp
 
 from cauce.sql_frontend.problems import StatementError
+from cauce.sql_frontend.syntax_tree import starts_of
 
 
 def at(node: exp.Expr) -> int:
     """The offset of a node: its own, of its first part that has one, or of its nearest parent."""
-    starts = [start for each in node.walk() if (start := each.meta.get("start")) is not None]
+    starts = starts_of(node)
     if starts:
-        return int(min(starts))
+        return min(starts)
     parent = node.parent
     while parent is not None:
         if (start := parent.meta.get("start")) is not None:
             return int(start)
-        starts = [s for each in parent.walk() if (s := each.meta.get("start")) is not None]
+        starts = starts_of(parent)
         if starts:
-            return int(min(starts))
+            return min(starts)
         parent = parent.parent
     return 0
 

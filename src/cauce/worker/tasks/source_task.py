@@ -17,10 +17,10 @@ from cauce.plan.evaluate import Received, answer, run_part
 from cauce.plan.physical import Edge
 from cauce.process.progress import tick
 from cauce.scan.parts import Part
-from cauce.scan.reader import read_part
 from cauce.worker.journal import JournalState
 from cauce.worker.memory.spill import Spill
 from cauce.worker.tasks.broadcast_sides import has_large_sides, park_large_sides, received_in_blocks
+from cauce.worker.tasks.indexed_parts import IndexedParts
 from cauce.worker.tasks.job_context import JobContext
 from cauce.worker.tasks.pieces import NotVisible
 from cauce.worker.tasks.task import Step, Task
@@ -40,6 +40,7 @@ class SourceTask(Task):
         self._names = Names(f"job {context.job}, {self._source.log}", [CLIENT])
         if self._source.count is not None:
             self._names.end(record(Kind.END, CLIENT, self._source.count))
+        self._parts = IndexedParts(context, spec)
         self._reader = LogReader(self._source.log, context.limits.read_bytes)
         self._ahead: list[tuple[Record, Position]] = []
         self._barrier_passed = False
@@ -144,11 +145,9 @@ class SourceTask(Task):
         unit = "rows" if part.form == "parquet" else "bytes"
         what = f"part {part.seq} of {self._table.name} ({part.file.name}, {unit} {part.start} to {part.end})"
         self.began(part.seq, what)
-        # Only a pass that reports unreadable cells has to decode all of them.
-        late = stage.report_rejects is None
-        block = read_part(part, self._table, stage.read_columns, context.buffer, late=late)
-        tick()
         received = self._received()
+        block, rows = self._parts.read(part, received)
+        tick()
         partitions = context.topology.plan.partitions
         if stage.report_rejects is not None:
             rejects = block.rejects(stage.report_rejects)
@@ -165,7 +164,7 @@ class SourceTask(Task):
         self.journal.done(part.seq, position, self._names.count_of(CLIENT))
         state.done.add(part.seq)
         self.progressed()
-        self.done.part(part.seq, block.height, part.end - part.start)
+        self.done.part(part.seq, rows, part.end - part.start)
 
     def _shaped(self, edge: Edge, frame: pl.DataFrame) -> pl.DataFrame:
         """Converts rows that are pages of an answer to the types of the answer."""
