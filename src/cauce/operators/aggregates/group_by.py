@@ -13,7 +13,7 @@ from cauce.operators.aggregates.base import Aggregates, Batch
 from cauce.operators.aggregates.row_sums import row_sums
 from cauce.operators.exact import one_zero
 from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
-from cauce.operators.late import pick
+from cauce.operators.late import Late, pick
 from cauce.operators.order import sort_by
 
 ALL = "#all"
@@ -75,12 +75,17 @@ def are_added(frame: pl.DataFrame, aggregates: Aggregates) -> bool:
     return all(aggregate.adds(frame.schema, name) for name, aggregate in aggregates.items())
 
 
-def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> pl.DataFrame:
-    """The aggregates' values from merged states, ordered by key; without keys, always one row."""
+def final(
+    frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, having: Sequence[pl.Expr] = ()
+) -> pl.DataFrame:
+    """The aggregates' values from merged states, ordered by key, of the groups for which all predicates of `having` are
+    true; without keys, always one row before that."""
     if not keys and frame.is_empty():
         frame = _of_no_rows(frame, aggregates)
     values = [aggregate.final(frame, name).alias(name) for name, aggregate in aggregates.items()]
     result = pl.DataFrame([*(frame[key] for key in keys), *values])
+    if having:
+        result = Late(result).filter(having).frame(result.columns)
     if keys and is_sorted(result, keys):
         return result
     if not keys:
