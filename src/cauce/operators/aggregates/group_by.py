@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cauce.operators.aggregates.base import Aggregates, Batch
+from cauce.operators.aggregates.base import Aggregates, Batch, Numbers
 from cauce.operators.aggregates.row_sums import row_sums
 from cauce.operators.exact import one_zero
 from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
@@ -30,13 +30,15 @@ def partial(
     *,
     nulls: bool = False,
     may_repeat: bool = False,
+    numbers: Sequence[Numbers | None] = (),
 ) -> pl.DataFrame:
     """The state of each group of this batch, in order of first occurrence. If groups `may_repeat`, and nearly all rows
-    have different integer keys, each row is a group."""
+    have different integer keys, each row is a group. `numbers` are those of the values of the keys, as far as they are
+    known."""
     keys = keys or (ALL,)
     if not nulls and any(frame.get_column(key).null_count() for key in keys):
-        frame = frame.drop_nulls(list(keys))
-    batch = Batch(_canonical(frame), keys)
+        frame, numbers = frame.drop_nulls(list(keys)), ()
+    batch = Batch(_canonical(frame), keys, numbers)
     if may_repeat and is_mostly_distinct(batch.frame, keys):
         states = _of_rows(batch, aggregates)
         if states is not None:

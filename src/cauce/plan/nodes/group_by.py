@@ -129,6 +129,7 @@ class Partial(Grouping, Merging):
             self.aggregates,
             nulls=self.nulls,
             may_repeat=self.may_repeat,
+            numbers=[rows.numbers(key) for key in self.keys],
         )
 
     def output(self, rows: Late) -> pl.DataFrame:
