@@ -171,7 +171,7 @@ def _cells(text: str) -> int:
 
 def _is_narrow(text: str) -> bool:
     """Whether all characters are known to take one column."""
-    return _NARROW.fullmatch(text) is not None
+    return text.isprintable() and _NARROW.fullmatch(text) is not None
 
 
 def _wrapped(text: str, width: int) -> list[str]:
