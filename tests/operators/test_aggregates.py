@@ -8,7 +8,20 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from cauce.operators.aggregates import Aggregate, Collect, Count, First, Max, Mean, Min, Mode, Quantile, Sum, partial
+from cauce.operators.aggregates import (
+    Aggregate,
+    Collect,
+    Count,
+    First,
+    Max,
+    Mean,
+    Min,
+    Mode,
+    Quantile,
+    Sum,
+    final,
+    partial,
+)
 from tests.operators.folding import fold, one, placed
 
 NUMBERS = pl.Series([4, None, 1, 3])
@@ -116,6 +129,15 @@ def test_null_keys_have_no_group() -> None:
 def test_groups_come_out_in_the_order_of_their_keys() -> None:
     rows = pl.DataFrame({"k": ["b", "é", "a", "Z"]})
     assert fold([rows], ["k"], {})["k"].to_list() == ["Z", "a", "b", "é"]
+
+
+def test_groups_that_conditions_keep_come_out_in_the_order_of_their_keys() -> None:
+    texts = ["b", "é", "a", "Z", "b", "Z", "q", "é", "é"]
+    states = partial(pl.DataFrame({"k": texts, "m": 1}), ["k", "m"], {"n": Count()})
+    having = [pl.col("n") >= 2, pl.col("k") != "b"]
+    made = final(states, ["k", "m"], {"n": Count()}, having=having)
+    assert made.columns == ["k", "m", "n"]
+    assert made.rows() == sorted((k, 1, texts.count(k)) for k in set(texts) - {"b"} if texts.count(k) >= 2)
 
 
 def test_no_rows_have_no_groups() -> None:

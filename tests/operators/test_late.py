@@ -10,6 +10,7 @@ from cauce.operators.join import Build, join
 from cauce.operators.late import Late, Rows
 from cauce.operators.order import POSITION
 from cauce.operators.project import convert, select
+from cauce.scan.csv.lookup import Numbers, TextSet
 
 TABLE = pl.DataFrame({"price": [5, 50, 500, 5000], "text": ["a", "b", "c", "d"], "key": [1, 2, 3, 4]})
 
@@ -54,6 +55,53 @@ def test_a_semi_join_keeps_text_from_being_built_for_the_rows_it_drops(source: C
     kept = join(rows_over(source), Build(pl.DataFrame({"key": [2]}), ["key"]), "semi")
     assert kept.frame(["text"])["text"].to_list() == ["b"]
     assert source.rows_of("text") == [1]
+
+
+class Finding(Counting):
+    """A source that finds texts without building them."""
+
+    def find(self, name: str, texts: TextSet, rows: Rows | None) -> Numbers:
+        return texts.numbers(TABLE[name][np.arange(TABLE.height) if rows is None else rows])
+
+    def filled(self, name: str, rows: Rows | None) -> None:
+        return None
+
+
+def semi_joined(source: Finding) -> Late:
+    return join(rows_over(source), Build(pl.DataFrame({"text": ["d", "x", "a", "d", "c"]}), ["text"]), "semi")
+
+
+def test_the_text_key_of_a_semi_join_is_not_built_from_the_source() -> None:
+    source = Finding()
+    kept = semi_joined(source)
+    assert kept.frame(["text", "price"]).rows() == [("a", 5), ("c", 500), ("d", 5000)]
+    assert source.rows_of("text") == []
+
+
+def test_numbers_of_the_key_of_a_semi_join_follow_its_rows() -> None:
+    kept = semi_joined(Finding())
+    known = kept.numbers("text")
+    assert known is not None
+    numbers = dict(zip("acd", known.tolist(), strict=True))
+    assert len(set(numbers.values())) == 3
+    assert kept.numbers("price") is None
+    again = kept.take(np.array([2, 0, 2]))
+    # Read before rows are dropped, so that the column is built.
+    assert again.frame(["text"])["text"].to_list() == ["d", "a", "d"]
+    left = again.filter([pl.col("price") > 100])
+    found = left.numbers("text")
+    assert found is not None
+    assert found.tolist() == [numbers["d"], numbers["d"]]
+    assert left.frame(["text"])["text"].to_list() == ["d", "d"]
+
+
+@pytest.mark.parametrize("added", ["with_columns", "take"])
+def test_a_column_that_replaces_the_key_of_a_semi_join_has_no_numbers(added: str) -> None:
+    kept = semi_joined(Finding())
+    new = pl.DataFrame({"text": ["p", "p", "q"]})
+    made = kept.take(np.arange(3), new) if added == "take" else kept.beside(new)
+    assert made.numbers("text") is None
+    assert made.take(np.array([2, 0])).frame(["text"])["text"].to_list() == ["q", "p"]
 
 
 def test_a_select_of_plain_columns_builds_nothing(source: Counting) -> None:

@@ -109,3 +109,20 @@ def test_texts_with_equal_hashes_are_left_to_polars(monkeypatch: pytest.MonkeyPa
         "cauce.operators.aggregates.row_sums.text_hashes", lambda texts: np.zeros(len(texts), np.uint64)
     )
     assert row_sums(Batch(frame(), ["long"]), {"n": Count()}) is None
+
+
+def test_rows_are_grouped_by_the_known_numbers_of_keys() -> None:
+    words = ["some long title", "another long title", "a third long title"]
+    texts = [words[number] for number in RNG.integers(0, 3, 50)]
+    days = RNG.integers(0, 2, 50)
+    rows = pl.DataFrame({"text": texts, "day": days})
+    numbers = np.array([7 * words.index(text) for text in texts], np.int64)
+    states = partial(rows, ["text", "day"], {"n": Count()}, numbers=[numbers, None])
+    pairs = list(zip(texts, days.tolist(), strict=True))
+    assert states.rows() == [(*pair, pairs.count(pair)) for pair in dict.fromkeys(pairs)]
+
+
+def test_known_numbers_are_not_those_of_rows_without_null_keys() -> None:
+    rows = pl.DataFrame({"text": ["a", "b", "a"], "day": [1, None, 1]})
+    numbers = np.array([0, 1, 0], np.int64)
+    assert partial(rows, ["text", "day"], {"n": Count()}, numbers=[numbers, None]).rows() == [("a", 1, 2)]

@@ -15,8 +15,8 @@ import pytest
 
 from cauce.errors import JobFailed
 from cauce.scan.discovery import find_files
-from cauce.scan.parts import FileState, Part, TableFile
-from cauce.scan.reader import parts_of, read_part
+from cauce.scan.parts import PART_BYTES, FileState, Part, TableFile
+from cauce.scan.reader import MOST_PART_BYTES, part_bytes_for, parts_of, read_part
 from cauce.scan.tables import TableSpec
 from cauce.worker.set_aside import is_transient
 from tests.scan.table_forms import (
@@ -39,6 +39,25 @@ def rows_of(data: Path, table: TableSpec, part_bytes: int = 2**20) -> list[tuple
         columns[2] = columns[2].map_elements(lambda value: f"{value.normalize():f}", return_dtype=pl.String)
         found += zip(*(column.to_list() for column in columns), strict=True)
     return found
+
+
+@pytest.mark.parametrize(
+    ("total", "workers", "most", "expected"),
+    [
+        (10**6, 2, None, PART_BYTES),
+        (32 * PART_BYTES, 2, None, 2 * PART_BYTES),
+        (16 * MOST_PART_BYTES, 2, None, MOST_PART_BYTES),
+        # In 17 parts of the largest size, one of four lanes would have five of them.
+        (17 * MOST_PART_BYTES, 2, None, -(-17 * MOST_PART_BYTES // 20)),
+        (17 * MOST_PART_BYTES, 2, MOST_PART_BYTES // 2, -(-17 * MOST_PART_BYTES // 36)),
+        (10**6, 2, 1000, 1000),
+    ],
+)
+def test_all_lanes_get_equally_many_parts_of_a_large_table(
+    total: int, workers: int, most: int | None, expected: int
+) -> None:
+    files = [TableFile("a", "a", total - 7), TableFile("b", "b", 7)]
+    assert part_bytes_for(files, workers, most) == expected
 
 
 @pytest.mark.parametrize("part_bytes", [1, 30, 2**20])

@@ -8,6 +8,7 @@ from random import Random
 
 import polars as pl
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from cauce.plan.outputs import TEXT
@@ -88,9 +89,9 @@ def tables() -> list[AnswerTable]:
             if random.random() < 0.5:
                 columns[name] = [random.randint(-(10**9), 10 ** random.randint(1, 12)) for _ in range(height)]
             else:
-                columns[name] = ["".join(random.choices("xyz []:/", k=random.randint(0, 60))) for _ in range(height)]
+                columns[name] = ["".join(random.choices("xyz []:/é–…", k=random.randint(0, 60))) for _ in range(height)]
         frame = pl.DataFrame(columns, schema={name: _dtype(values) for name, values in columns.items()})
-        title = "sql.q1  " + "which one " * random.randint(0, 3)
+        title = "sql.q1  " + "which  one, wie groß " * random.randint(0, 9)
         made.append(AnswerTable.of(title, frame, dict.fromkeys(frame.columns, TEXT), height + random.choice([0, 3])))
     return made
 
@@ -109,6 +110,17 @@ def test_the_plain_text_of_a_table_is_that_of_rich(columns: str, monkeypatch: py
         printed = io.StringIO()
         Console(file=printed, width=int(columns), highlight=False).print(each.styled())
         assert each.plain_text() == printed.getvalue()
+
+
+def test_every_character_that_is_printed_without_rich_takes_one_column() -> None:
+    frame = pl.DataFrame({"a": ["x"]})
+    plain = [
+        character
+        for character in map(chr, range(0x3000))
+        if AnswerTable.of(character, frame, dict.fromkeys(frame.columns, TEXT), 1).is_plain()
+    ]
+    assert len(plain) > 900
+    assert all(cell_len(character) == 1 and character.isprintable() for character in plain)
 
 
 @pytest.mark.parametrize("text", ["日本", "a\tb", "e\u0301", "\x1b[31m", "a\nb"])

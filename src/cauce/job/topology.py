@@ -155,6 +155,17 @@ class Topology:
         tables = (senders[number].table for number in seen)
         return frozenset(each.name for each in tables if each is not None) - {table.name}
 
+    @cached_property
+    def before_scans(self) -> frozenset[Stage]:
+        """The stages whose output a pass over a table waits for, directly or through others."""
+        senders = {edge.number: stage for stage in self.plan.stages for edge in stage.sends}
+        ahead = {number for stage in self.plan.stages if stage.table is not None for number in stage.receives}
+        seen: set[int] = set()
+        while ahead:
+            seen |= ahead
+            ahead = {number for each in ahead for number in senders[each].receives} - seen
+        return frozenset(senders[number] for number in seen)
+
     def reports_log(self, table: TableSpec) -> Log:
         return Log(SHARED_GROUP, f"reports-{table.name}")
 

@@ -76,6 +76,15 @@ class Build:
         found = equal_join(keys, self.keys, self.on, "semi", nulls_equal=self.nulls_equal)
         return _indexes(found)
 
+    def matched(self, rows: Late) -> Late:
+        """The rows that have a match. A key that is a text is taken from the right side: it need not be built, and its
+        number is known."""
+        if self._integers is not None or self._texts is None:
+            return rows.take(self.matching(rows))
+        found = rows.find(self.on[0], self._texts)
+        index = np.flatnonzero(found)
+        return rows.matched(index, self.keys, found[index].astype(np.int64) - 1)
+
     def beside(self, rows: Late) -> Late | None:
         """Fast inner join by a unique key, a text or integers: matches are gathered by row number. None if the
         join has another shape."""
@@ -176,7 +185,7 @@ def join(left: Late, right: Build, how: LookupJoin) -> Late:
         return left.take(np.flatnonzero(~found).astype(np.int64))
     adds_nothing = how == "inner" and right.frame.width == len(right.on) and right.unique
     if how == "semi" or adds_nothing:
-        return left.take(right.matching(left))
+        return right.matched(left)
     if how == "inner" and (beside := right.beside(left)) is not None:
         return beside
     if (pairs := right.pairs(left, keep_all=how == "left")) is not None:

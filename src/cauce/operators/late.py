@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -76,52 +77,62 @@ def _wanted_filled(predicate: pl.Expr) -> str | None:
     return names[0] if len(names) == 1 and predicate.meta.eq(pl.col(names[0]).is_not_null()) else None
 
 
-class Taken:
-    """Columns that were built for more rows than are left: frames, each with the indexes of the rows that are left.
-    Each column is in one frame."""
+@dataclass(frozen=True)
+class Rest:
+    """The rows of a frame that are left, by their indexes. If the rows of the frame are `distinct`, each of its columns
+    has different values in all of them."""
 
-    def __init__(self, frames: Sequence[pl.DataFrame], indexes: Sequence[Index]) -> None:
-        self._frames = frames
-        self._indexes = indexes
+    frame: pl.DataFrame
+    index: Index
+    distinct: bool = False
+
+    def then(self, index: Rows) -> Rest:
+        return replace(self, index=self.index.then(index))
+
+    def without(self, names: Sequence[str]) -> Rest:
+        return replace(self, frame=without(self.frame, names))
+
+    def only(self, names: Sequence[str]) -> Rest:
+        return replace(self, frame=pick(self.frame, [name for name in self.frame.columns if name in names]))
+
+
+class Taken:
+    """Columns that were built for more rows than are left. Each column is in one frame."""
+
+    def __init__(self, rests: Sequence[Rest]) -> None:
+        self._rests = rests
 
     @staticmethod
     def of(built: pl.DataFrame, index: Rows, before: Taken | None) -> Taken | None:
         """The rows at `index` of built columns, and of those that were taken before."""
-        frames, indexes = ([], []) if before is None else before._narrowed(built.columns, index)
-        if built.width:
-            frames.append(built)
-            indexes.append(Index((index,)))
-        return Taken(frames, indexes) if frames else None
-
-    def _narrowed(self, hidden: Sequence[str], index: Rows) -> tuple[list[pl.DataFrame], list[Index]]:
-        left = [without(frame, hidden) for frame in self._frames]
-        kept = [number for number, frame in enumerate(left) if frame.width]
-        return [left[number] for number in kept], [self._indexes[number].then(index) for number in kept]
+        rests = [each.then(index) for each in before._rests] if before is not None else []
+        own = without(built, before.names()) if before is not None else built
+        if own.width:
+            rests.append(Rest(own, Index((index,))))
+        return Taken(rests) if rests else None
 
     @staticmethod
-    def beside(before: Taken | None, frame: pl.DataFrame, rows: Rows) -> Taken:
-        """These rows of a frame, beside those that were taken before."""
-        kept = [] if before is None else zip(before._frames, before._indexes, strict=True)
-        left = [(without(each, frame.columns), index) for each, index in kept]
-        found = [*((each, index) for each, index in left if each.width), (frame, Index((rows,)))]
-        return Taken([each for each, _ in found], [index for _, index in found])
+    def beside(before: Taken | None, rest: Rest) -> Taken:
+        """Rows of a frame, beside those that were taken before."""
+        kept = before.without(rest.frame.columns) if before is not None else None
+        return Taken([*(kept._rests if kept is not None else ()), rest])
+
+    def without(self, names: Sequence[str]) -> Taken | None:
+        left = [each for each in (rest.without(names) for rest in self._rests) if each.frame.width]
+        return Taken(left) if left else None
 
     def only(self, names: Sequence[str]) -> Taken:
-        return Taken(
-            [pick(frame, [name for name in frame.columns if name in names]) for frame in self._frames], self._indexes
-        )
+        return Taken([rest.only(names) for rest in self._rests])
 
     def names(self) -> list[str]:
-        return [name for frame in self._frames for name in frame.columns]
+        return [name for rest in self._rests for name in rest.frame.columns]
 
     def has(self, name: str) -> bool:
-        return any(name in frame.columns for frame in self._frames)
+        return self.source(name) is not None
 
-    def column(self, name: str) -> pl.Series | None:
-        for frame, index in zip(self._frames, self._indexes, strict=True):
-            if name in frame.columns:
-                return frame.get_column(name)[index.rows]
-        return None
+    def source(self, name: str) -> Rest | None:
+        """Where a column is taken from."""
+        return next((rest for rest in self._rests if name in rest.frame.columns), None)
 
 
 class Index:
@@ -134,12 +145,16 @@ class Index:
         return Index((*self._steps, index))
 
     @cached_property
-    def rows(self) -> pl.Series:
-        """Row numbers of the type that Polars takes without a conversion."""
+    def numbers(self) -> Rows:
         rows = self._steps[0]
         for step in self._steps[1:]:
             rows = rows[step]
-        return index_series(rows)
+        return rows
+
+    @cached_property
+    def rows(self) -> pl.Series:
+        """Row numbers of the type that Polars takes without a conversion."""
+        return index_series(self.numbers)
 
 
 class Late:
@@ -165,7 +180,7 @@ class Late:
         self._first_position = first_position
         self._taken = taken
         """Where columns come from that were built before the last rows were dropped. They are gathered when they are
-        read: most of them never are."""
+        read: most of them never are. One that is also built has the same values there."""
         self.height = built.height if height is None else height
 
     @classmethod
@@ -183,9 +198,9 @@ class Late:
         return pick(self._built, names)
 
     def _build(self, name: str) -> pl.Series:
-        gathered = self._taken.column(name) if self._taken is not None else None
-        if gathered is not None:
-            return gathered
+        taken = self._taken.source(name) if self._taken is not None else None
+        if taken is not None:
+            return taken.frame.get_column(name)[taken.index.rows]
         if self._source is None:
             raise pl.exceptions.ColumnNotFoundError(name)
         if name != POSITION:
@@ -202,6 +217,12 @@ class Late:
         if self._source is None or self._has_built(name):
             return texts.numbers(self.frame([name]).to_series())
         return self._source.find(name, texts, self._rows)
+
+    def numbers(self, name: str) -> Rows | None:
+        """For each row, a number of its value in a column, the same one only for equal values; None if these are not
+        known without comparing them. No value is null if they are known."""
+        taken = self._taken.source(name) if self._taken is not None else None
+        return taken.index.numbers if taken is not None and taken.distinct else None
 
     @property
     def has_position(self) -> bool:
@@ -225,7 +246,7 @@ class Late:
             rows=self._rows,
             height=self.height,
             first_position=self._first_position,
-            taken=self._taken,
+            taken=self._taken.without(added.columns) if self._taken is not None else None,
         )
 
     def take(self, index: Rows, added: pl.DataFrame | None = None) -> Late:
@@ -233,6 +254,7 @@ class Late:
         rows = None
         if self._source is not None:
             rows = index if self._rows is None else self._rows[index]
+        taken = Taken.of(self._built, index, self._taken)
         return Late(
             pl.DataFrame() if added is None else added,
             source=self._source,
@@ -240,20 +262,28 @@ class Late:
             height=len(index),
             first_position=self._first_position,
             pure=self._pure and added is None,
-            taken=Taken.of(self._built, index, self._taken),
+            taken=taken if added is None or taken is None else taken.without(added.columns),
         )
 
     def joined(self, index: Rows, frame: pl.DataFrame, rows: Rows) -> Late:
         """The rows at `index`, which may not repeat, each beside a row of a frame, whose columns are gathered when they
         are read."""
+        return self._beside_rest(index, Rest(frame, Index((rows,))), pure=False)
+
+    def matched(self, index: Rows, keys: pl.DataFrame, rows: Rows) -> Late:
+        """The rows at `index`, which may not repeat, each with a row of distinct keys that equal its own."""
+        return self._beside_rest(index, Rest(keys, Index((rows,)), distinct=True), pure=self._pure)
+
+    def _beside_rest(self, index: Rows, rest: Rest, *, pure: bool) -> Late:
         left = self if len(index) == self.height else self.take(index)
         return Late(
-            without(left._built, frame.columns),
+            without(left._built, rest.frame.columns),
             source=left._source,
             rows=left._rows,
             height=left.height,
             first_position=left._first_position,
-            taken=Taken.beside(left._taken, frame, rows),
+            pure=pure,
+            taken=Taken.beside(left._taken, rest),
         )
 
     def converted(self, expressions: Mapping[str, pl.Expr], kept: Sequence[str]) -> Late | None:

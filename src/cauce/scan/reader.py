@@ -20,6 +20,8 @@ from cauce.scan.tables import TableSpec
 
 MOST_PART_BYTES = 64 * 2**20
 PARTS_A_WORKER = 8
+_LANES_A_WORKER = 2
+"""The most lanes that a run has for each worker."""
 _LARGE_BYTES = 1 << 20
 """Smaller compressed files take less time than a thread."""
 _MOST_THREADS = 4
@@ -28,10 +30,15 @@ _MOST_THREADS = 4
 
 def part_bytes_for(files: list[TableFile], workers: int, most_bytes: int | None = None) -> int:
     """The part size for a table: large enough to amortise the cost per part, small enough that every worker gets
-    several parts and a crash loses little work, and at most `most_bytes`."""
+    several parts and a crash loses little work, and at most `most_bytes`. Of a large table all workers get equally
+    many parts."""
     total = sum(file.bytes for file in files)
-    wanted = min(max(total // (workers * PARTS_A_WORKER), PART_BYTES), MOST_PART_BYTES)
-    return wanted if most_bytes is None else min(wanted, most_bytes)
+    most = MOST_PART_BYTES if most_bytes is None else min(MOST_PART_BYTES, most_bytes)
+    rounds = workers * PARTS_A_WORKER
+    if total <= rounds * most:
+        return min(max(total // rounds, PART_BYTES), most)
+    rounds = workers * _LANES_A_WORKER
+    return -(-total // (-(-total // (rounds * most)) * rounds))
 
 
 def parts_of(

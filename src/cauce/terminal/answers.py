@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 5
 SHORTEST_TEXT, LONGEST_TEXT = 8, 48
+_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u2010-\u2027]*")
+"""Letters of Latin, Greek and Cyrillic, signs beside them, and punctuation."""
+_WORD = re.compile(r"\s*\S+\s*")
 _SYMBOLS: dict[int, int | str] = {code: 0x2400 + code for code in range(32)}
 _SYMBOLS |= {ord("\n"): "⏎", 127: "␡"} | dict.fromkeys(range(128, 160), "�")
 
@@ -108,17 +112,18 @@ class AnswerTable:
         return Group(Text(self.title, style="bold"), table, Text(self.counts, style="dim italic"))
 
     def is_plain(self) -> bool:
-        """Whether `plain_text` is what Rich would print: all characters are one column wide, and nothing wraps."""
+        """Whether `plain_text` is what Rich would print: all characters are one column wide, and only the title wraps,
+        between words."""
         texts = [self.title, self.counts, *(text for each in self.columns for text in (each.name, *each.texts))]
         whole = sum(self._widths()) + 3 * len(self.columns) + 1
-        longest = max(whole, len(self.title), len(self.counts))
-        return longest <= self.available and all(text.isascii() and text.isprintable() for text in texts)
+        longest = max(whole, *map(len, self.title.split()), len(self.counts))
+        return longest <= self.available and all(map(_is_narrow, texts))
 
     def plain_text(self) -> str:
         """The same as `styled`, without Rich: loading it takes longer than a small answer."""
         widths = self._widths()
         lines = [
-            self.title,
+            *_wrapped(self.title, self.available),
             _rule("┏━┳┓", widths),
             _row("┃", widths, [self._cell(each, each.name) for each in self.columns]),
         ]
@@ -157,11 +162,26 @@ def _column(name: str, head: pl.DataFrame, output: Output, available: int) -> Co
 
 def _cells(text: str) -> int:
     """How many columns of a terminal a text takes."""
-    if text.isascii() and text.isprintable():
+    if _is_narrow(text):
         return len(text)
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def _is_narrow(text: str) -> bool:
+    """Whether all characters are known to take one column."""
+    return text.isprintable() and _NARROW.fullmatch(text) is not None
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of whole words, each with the blanks after it. No word is longer than a line."""
+    lines = [""]
+    for word in _WORD.findall(text):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > width:
+            lines.append("")
+        lines[-1] += word
+    return [line[:width] for line in lines]
 
 
 def _truncated(text: str, most: int) -> str:

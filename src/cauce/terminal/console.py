@@ -8,7 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -41,10 +41,12 @@ def error_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def is_styled() -> bool:
-    """Whether Rich must format the standard output, as on a terminal: with colours, or without lines of Unicode."""
+def is_styled(stream: TextIO | None = None) -> bool:
+    """Whether Rich must format a stream, the standard output by default, as on a terminal: with colours, or without
+    lines of Unicode."""
+    stream = stream or sys.stdout
     is_forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE") == "1"
-    return bool(is_forced) or sys.stdout.isatty() or not (sys.stdout.encoding or "").lower().startswith("utf")
+    return bool(is_forced) or stream.isatty() or not (stream.encoding or "").lower().startswith("utf")
 
 
 def width() -> int:
@@ -82,9 +84,22 @@ def fail(problem: CauceError) -> None:
 
 
 def warn(message: str) -> None:
+    masked = masked_text(message)
+    if print_plain_error(f"note {masked}"):
+        return
     from rich.text import Text
 
-    error_console().print(Text.assemble(("note ", "bold yellow"), masked_text(message)), soft_wrap=True)
+    error_console().print(Text.assemble(("note ", "bold yellow"), masked), soft_wrap=True)
+
+
+def print_plain_error(line: str) -> bool:
+    """Prints a line to standard error without Rich, which takes longer to load than a small job. False, with nothing
+    printed, if Rich has to style it, or prints some of its characters in another way."""
+    if is_styled(sys.stderr) or "IPython" in sys.modules or not line.isprintable():
+        return False
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+    return True
 
 
 def warn_if_wide(folder: Path) -> None:

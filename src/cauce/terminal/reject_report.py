@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cauce.terminal.console import error_console, warn
+from cauce.terminal.console import error_console, print_plain_error, warn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +41,8 @@ def report_rejects(summary: RejectSummary, kept_in: Path | None) -> None:
 
 def _print(line: str, indent: int, style: str = "") -> None:
     """Wraps the line between words on a terminal, and prints a single line elsewhere."""
+    if print_plain_error(" " * indent + line):
+        return
     from rich.padding import Padding
     from rich.text import Text
 

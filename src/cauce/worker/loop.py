@@ -15,7 +15,7 @@ from cauce.errors import CauceError, FabricFull, FabricLost, JobGone
 from cauce.fabric.contract import Fabric
 from cauce.job.job_log import JobLog
 from cauce.job.manifest import Manifest
-from cauce.job.topology import FOLDS, SOURCES, Topology
+from cauce.job.topology import Topology
 from cauce.plan.physical import Plan
 from cauce.worker.events import NO_WORK, Assignment
 from cauce.worker.job_table import OF_ONE_JOB, Host, JobTable, Setup
@@ -129,7 +129,7 @@ class Worker:
         were polled a moment ago."""
         now = self._now()
         jobs = self._table.unsuspended().values()
-        held = (each for job in jobs for queue in (FOLDS, SOURCES) for each in job.held[queue] if each.poll_due <= now)
+        held = (each for job in jobs for each in job.in_turn() if each.poll_due <= now)
         self._turns.refill(((each.job.manifest.owner, each) for each in held), self._suspended)
         self._round_due = now + ROUND_S
 

@@ -68,6 +68,13 @@ class OpenJob:
     def all_held(self) -> list[HeldTask]:
         return [held for queue in self.held.values() for held in queue]
 
+    def in_turn(self) -> list[HeldTask]:
+        """All held tasks in the order in which they should run: folds before lanes, since these have more input, and
+        first of all the folds that lanes of some worker wait for."""
+        before_scans = self.context.topology.before_scans
+        folds = sorted(self.held[FOLDS], key=lambda held: held.task.spec.stage not in before_scans)
+        return [*folds, *self.held[SOURCES]]
+
     def share(self, queue: str) -> int:
         """Leases to hold unless idle: one lane, since only one runs at a time, and a fair share of the folds."""
         if queue == SOURCES:

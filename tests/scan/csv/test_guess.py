@@ -54,6 +54,17 @@ def test_guessed_parts_hold_the_same_rows(tmp_path: Path, seed: int) -> None:
     assert cuts_hold(table(path), SPEC, 5_000)
 
 
+@pytest.mark.parametrize("part_bytes", [9_000, 10_000, 14_000, 50_000])
+def test_guessed_parts_have_equal_sizes(tmp_path: Path, part_bytes: int) -> None:
+    path = written(tmp_path / "notes.csv", [[str(i), "x" * (i % 30), "more"] for i in range(1000)])
+    sizes = [part.end - part.start for part in parts_of(table(path), SPEC, part_bytes, guess=True)]
+    longest = max(map(len, path.read_bytes().splitlines())) + 1
+    rows = path.stat().st_size - len("id,text,more\n")
+    assert sum(sizes) == rows
+    assert len(sizes) == -(-rows // part_bytes)
+    assert all(abs(size - rows / len(sizes)) <= len(sizes) * longest for size in sizes)
+
+
 def lie(lines: int) -> str:
     """A text whose lines look like records of three cells."""
     return "".join(f"{i},a lie,more\n" for i in range(lines))

@@ -55,3 +55,24 @@ def test_random_cells_are_found_as_polars_finds_them(seed: int) -> None:
     built = pl.Series([word or None for word in chosen])
     expected = built.is_in(wanted.drop_nulls().implode()).fill_null(False).to_list()
     assert (block(quoted).find("key", TextSet(wanted), None) > 0).tolist() == expected
+
+
+@pytest.mark.parametrize("height", [0, 1, 40, 12_000])
+@pytest.mark.parametrize("longest", [4, 40])
+def test_built_texts_have_the_numbers_of_their_places_in_the_set(height: int, longest: int) -> None:
+    rng = random.Random(height + longest)
+    words = [""] + ["".join(rng.choices('ab"é ,', k=rng.randrange(longest))) for _ in range(400)]
+    known: list[str | None] = [None, *rng.sample(words, 200), ""]
+    numbers: dict[str | None, int] = {}
+    for word in known:
+        if word is not None:
+            numbers.setdefault(word, len(numbers) + 1)
+    texts = [rng.choice([*words, None]) for _ in range(height)]
+    # A slice, so that the texts do not begin at the start of their buffers.
+    built = pl.Series(["before", *texts, "after"], dtype=pl.String)[1:-1]
+    found = TextSet(pl.Series(known)).numbers(built)
+    assert found.tolist() == [numbers.get(text, 0) for text in texts]
+
+
+def test_an_empty_text_is_not_in_a_set_without_it() -> None:
+    assert TextSet(pl.Series(["tea"])).numbers(pl.Series(["", None, "tea"])).tolist() == [0, 0, 1]

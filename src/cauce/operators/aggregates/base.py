@@ -24,6 +24,9 @@ Types = Mapping[str, pl.DataType]
 Finish = Callable[[pl.DataFrame], pl.DataFrame]
 
 
+Numbers = npt.NDArray[np.int64]
+
+
 @dataclass
 class Batch:
     """The rows or states being grouped. An aggregate that needs more than expressions adds a function to `finish`,
@@ -31,6 +34,9 @@ class Batch:
 
     frame: pl.DataFrame
     keys: Sequence[str]
+    numbers: Sequence[Numbers | None] = ()
+    """For each key, a number of its value in each row, the same one only for equal values; None where these are not
+    known. Empty if none are."""
     finish: list[Finish] = field(default_factory=list)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cauce.operators.aggregates.base import Aggregates, Batch
+from cauce.operators.aggregates.base import Aggregates, Batch, Numbers
 from cauce.operators.aggregates.row_sums import row_sums
 from cauce.operators.exact import one_zero
 from cauce.operators.integer_keys import add_groups, is_mostly_distinct, is_sorted
-from cauce.operators.late import pick
+from cauce.operators.late import Late, pick
 from cauce.operators.order import sort_by
 
 ALL = "#all"
@@ -30,13 +30,15 @@ def partial(
     *,
     nulls: bool = False,
     may_repeat: bool = False,
+    numbers: Sequence[Numbers | None] = (),
 ) -> pl.DataFrame:
     """The state of each group of this batch, in order of first occurrence. If groups `may_repeat`, and nearly all rows
-    have different integer keys, each row is a group."""
+    have different integer keys, each row is a group. `numbers` are those of the values of the keys, as far as they are
+    known."""
     keys = keys or (ALL,)
     if not nulls and any(frame.get_column(key).null_count() for key in keys):
-        frame = frame.drop_nulls(list(keys))
-    batch = Batch(_canonical(frame), keys)
+        frame, numbers = frame.drop_nulls(list(keys)), ()
+    batch = Batch(_canonical(frame), keys, numbers)
     if may_repeat and is_mostly_distinct(batch.frame, keys):
         states = _of_rows(batch, aggregates)
         if states is not None:
@@ -75,12 +77,17 @@ def are_added(frame: pl.DataFrame, aggregates: Aggregates) -> bool:
     return all(aggregate.adds(frame.schema, name) for name, aggregate in aggregates.items())
 
 
-def final(frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates) -> pl.DataFrame:
-    """The aggregates' values from merged states, ordered by key; without keys, always one row."""
+def final(
+    frame: pl.DataFrame, keys: Sequence[str], aggregates: Aggregates, *, having: Sequence[pl.Expr] = ()
+) -> pl.DataFrame:
+    """The aggregates' values from merged states, ordered by key, of the groups for which all predicates of `having` are
+    true; without keys, always one row before that."""
     if not keys and frame.is_empty():
         frame = _of_no_rows(frame, aggregates)
     values = [aggregate.final(frame, name).alias(name) for name, aggregate in aggregates.items()]
     result = pl.DataFrame([*(frame[key] for key in keys), *values])
+    if having:
+        result = Late(result).filter(having).frame(result.columns)
     if keys and is_sorted(result, keys):
         return result
     if not keys:

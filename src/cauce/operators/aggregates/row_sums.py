@@ -3,14 +3,13 @@ None wherever Polars has to group the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cauce.operators.aggregates.base import Addend, Aggregates, Batch
+from cauce.operators.aggregates.base import Addend, Aggregates, Batch, Numbers
 from cauce.operators.wide_sum import sums_fit
 from cauce.scan.arrow import index_series
 from cauce.scan.csv.short_text import short_views
@@ -26,8 +25,6 @@ _SLOTS_PER_ROW = 4
 _SHORT_BYTES = 4
 """Texts up to this length are compared as numbers."""
 
-Numbers = npt.NDArray[np.int64]
-
 
 def row_sums(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
     """The states of all groups, in order of first occurrence."""
@@ -41,7 +38,7 @@ def row_sums(batch: Batch, aggregates: Aggregates) -> pl.DataFrame | None:
         if made is None:
             return None
         addends |= made
-    groups = _groups(frame, batch.keys)
+    groups = _groups(batch)
     if groups is None:
         return None
     firsts = index_series(groups.firsts)
@@ -89,9 +86,13 @@ class _RowValues:
         return words_of(column.fill_null(0) if column.null_count() else column)
 
 
-def _groups(frame: pl.DataFrame, keys: Sequence[str]) -> Groups | None:
+def _groups(batch: Batch) -> Groups | None:
     """The group of each row; None if a key is neither an integer nor a text, or all together exceed 63 bits."""
-    first, *others = (_near(_numbers(frame.get_column(key))) for key in keys)
+    known = batch.numbers or [None] * len(batch.keys)
+    first, *others = (
+        _near(_numbers(batch.frame.get_column(key)) if numbers is None else numbers)
+        for key, numbers in zip(batch.keys, known, strict=True)
+    )
     for other in others:
         if first is None or other is None or first.size * other.size >= 1 << 63:
             return None

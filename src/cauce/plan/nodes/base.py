@@ -145,6 +145,11 @@ class Node:
         """All its rows."""
         raise NotImplementedError(f"{type(self).__name__} cannot be evaluated")
 
+    def filtered(self, evaluation: Evaluation, predicates: Exprs) -> Late | None:
+        """Its rows for which all predicates are true, if that takes less time than to filter all of them; else None.
+        Called only if it does not expand."""
+        return None
+
     def output(self, rows: Late) -> pl.DataFrame:
         """Its rows as a frame of its output columns."""
         return rows.frame(self.names)

@@ -31,6 +31,10 @@ class Filter(SameColumns, Narrow):
     def place(self, planner: Planner) -> PlacedNode:
         return self.place_with_input(planner)
 
+    def rows(self, evaluation: Evaluation) -> Late:
+        made = self.child.filtered(evaluation, self.predicates)
+        return super().rows(evaluation) if made is None else made
+
     def apply(self, evaluation: Evaluation, rows: Late) -> Late:
         return rows.filter(self.predicates)
 

@@ -15,7 +15,7 @@ from cauce.operators.aggregates.base import UNKNOWN
 from cauce.operators.join import Build, join
 from cauce.operators.late import Late
 from cauce.plan.checks.keys import check_keys
-from cauce.plan.nodes.base import Mergeable, Merging, Node, Unary, Wanted, refuse_position
+from cauce.plan.nodes.base import Exprs, Mergeable, Merging, Node, Unary, Wanted, refuse_position
 from cauce.plan.nodes.contexts import Evaluation, PlacedNode, Placement, Planner
 from cauce.plan.nodes.join import Join
 from cauce.plan.nodes.project import Pick, Select, WithColumns
@@ -129,6 +129,7 @@ class Partial(Grouping, Merging):
             self.aggregates,
             nulls=self.nulls,
             may_repeat=self.may_repeat,
+            numbers=[rows.numbers(key) for key in self.keys],
         )
 
     def output(self, rows: Late) -> pl.DataFrame:
@@ -145,6 +146,11 @@ class Final(Grouping, Mergeable):
 
     def rows(self, evaluation: Evaluation) -> Late:
         return self._final(evaluation.rows(self.child))
+
+    def filtered(self, evaluation: Evaluation, predicates: Exprs) -> Late | None:
+        # Only the groups that are left are ordered.
+        states = evaluation.rows(self.child).everything()
+        return Late(final(states, self.keys, self.aggregates, having=predicates))
 
     def _final(self, states: Late) -> Late:
         return Late(final(states.everything(), self.keys, self.aggregates))

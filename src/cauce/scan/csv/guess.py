@@ -32,16 +32,25 @@ _LF = 10
 
 
 def guess_ranges(path: str, header: Header, *, delimiter: str, part_bytes: int, quote: str = '"') -> Iterator[Range]:
-    """Ranges of about ``part_bytes`` after the header. Raises WrongSplit if nothing looks like a record."""
+    """Ranges of equal size after the header, of about ``part_bytes`` or less. Raises WrongSplit if nothing looks like a
+    record."""
     marks, width = (delimiter_byte(delimiter), quote_byte(quote)), len(header.cells)
     size = os.path.getsize(path)
     start = header.end
+    range_bytes = equal_bytes(size - start, part_bytes)
     with open(path, "rb", buffering=0) as file:
         while start < size:
-            target = start + max(part_bytes, 1)
+            target = start + range_bytes
             end = size if target >= size else boundary(file, target, size, marks, width)
             yield Range(start, end, UNKNOWN_LINE)
             start = end
+
+
+def equal_bytes(total: int, most: int) -> int:
+    """The size of the fewest equal ranges of at most so many bytes: a short one at the end of each file would give the
+    lanes of a table unequal shares."""
+    count = -(-total // max(most, 1))
+    return max(-(-total // max(count, 1)), 1)
 
 
 def boundary(file: io.FileIO, target: int, size: int, marks: tuple[int, int], width: int) -> int:

@@ -5,6 +5,7 @@ Cells that it cannot decide (long ones with doubled quotes, invalid UTF-8) are r
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,10 @@ class TextSet:
 
     def __init__(self, texts: pl.Series) -> None:
         self._texts = texts.drop_nulls().unique(maintain_order=True)
-        arrow = self._texts.cast(pl.String).rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-        offsets, data = arrow.buffers()[1:]
-        self._offsets: Ints = np.frombuffer(offsets, np.int64)[arrow.offset : arrow.offset + len(arrow) + 1].copy()
-        size = int(self._offsets[-1]) if len(arrow) else 0
-        self._data: Bytes = np.zeros(size + SPARE_BYTES, np.uint8)
-        if size:
-            self._data[:size] = np.frombuffer(data, np.uint8)[:size]
-        slots = 1 << max(4, (len(arrow) * _SLOTS_PER_TEXT - 1).bit_length())
+        self._offsets, self._data = _bytes_of(self._texts)
+        slots = 1 << max(4, (len(self._texts) * _SLOTS_PER_TEXT - 1).bit_length())
         self._table: NDArray[np.uint64] = np.zeros(slots, np.uint64)
         _fill(self._data, self._offsets, self._table)
-        self._members: dict[str, int] | None = None
 
     def probe(
         self,
@@ -80,14 +74,39 @@ class TextSet:
             if views is not None:
                 numbered = number_keys(views)
                 if len(numbered.firsts) <= FEW_TEXTS:
-                    return self.numbers(texts[index_series(numbered.firsts)])[numbered.numbers]
-            known = pl.DataFrame({"text": self._texts, "number": np.arange(1, len(self._texts) + 1, dtype=np.int32)})
-            found = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")
-            return found["number"].fill_null(ABSENT).to_numpy()
-        # Polars would rehash the whole set for a handful of texts.
-        if self._members is None:
-            self._members = {text: number for number, text in enumerate(self._texts, 1)}
-        return np.array([self._members.get(text, ABSENT) for text in texts], np.int32)
+                    return self._probed(texts[index_series(numbered.firsts)])[numbered.numbers]
+        return self._probed(texts)
+
+    def _probed(self, texts: pl.Series) -> Numbers:
+        offsets, data = _bytes_of(texts)
+        length = np.diff(offsets).astype(np.int32)
+        found = self.probe(data, offsets[:-1], length, np.zeros(len(texts), np.uint8), None)
+        if self._empty_number:
+            # Unlike an empty cell, a text without bytes is a text.
+            found[length == 0] = self._empty_number
+        if texts.null_count():
+            found[texts.is_null().to_numpy()] = ABSENT
+        return found
+
+    @cached_property
+    def _empty_number(self) -> int:
+        """The number of the text without bytes; ABSENT if it is not in the set."""
+        empty = np.flatnonzero(np.diff(self._offsets) == 0)
+        return int(empty[0]) + 1 if len(empty) else ABSENT
+
+
+def _bytes_of(texts: pl.Series) -> tuple[Ints, Bytes]:
+    """Where each text begins, and the last one ends, in their bytes, which are followed by spare ones."""
+    arrow = texts.cast(pl.String).rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    if not len(arrow):
+        return np.zeros(1, np.int64), np.zeros(SPARE_BYTES, np.uint8)
+    _, first, text = arrow.buffers()
+    offsets = np.frombuffer(first, np.int64)[arrow.offset : arrow.offset + len(arrow) + 1].copy()
+    size = int(offsets[-1])
+    data = np.zeros(size + SPARE_BYTES, np.uint8)
+    if size:
+        data[:size] = np.frombuffer(text, np.uint8)[:size]
+    return offsets, data
 
 
 @piece
