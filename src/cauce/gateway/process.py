@@ -165,8 +165,7 @@ def run_gateway(
         # uvicorn declares a narrower type, and only calls it.
         http=Receiver,  # type: ignore[arg-type]
         ws="none",
-        # uvloop where it is installed, else that of asyncio.
-        loop="auto",
+        loop="uvloop",
         lifespan="on",
         log_config=None,
         access_log=False,
