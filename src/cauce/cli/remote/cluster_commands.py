@@ -32,7 +32,7 @@ def stop(
 
 
 def start(dir: DirOption, names: Names) -> None:
-    """Start processes that were stopped, or wait after crashes before a restart."""
+    """Start processes that were stopped, or wait after crashes."""
     from cauce.cli.remote.process_commands import start_command
 
     start_command(dir, names)
