@@ -38,5 +38,15 @@ def test_a_damaged_index_is_ignored(tmp_path: Path, size: int) -> None:
     assert RowIndex.load(path) is None
 
 
+@pytest.mark.parametrize("at", [132, 276])
+def test_an_index_with_other_content_is_ignored(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "index"
+    index_of([1, 2, 3]).save(path)
+    data = bytearray(path.read_bytes())
+    data[at : at + 4] = b"\1\1\1\1"
+    path.write_bytes(data)
+    assert RowIndex.load(path) is None
+
+
 def test_a_missing_index_is_none(tmp_path: Path) -> None:
     assert RowIndex.load(tmp_path / "index") is None

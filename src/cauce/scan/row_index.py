@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -68,16 +69,23 @@ class RowIndex:
             descriptor, partial = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    np.save(file, self.bounds)
-                    np.save(file, self.keys)
+                    for array in (self.bounds, self.keys, self._checksum):
+                        np.save(file, array)
                 os.replace(partial, path)
             except OSError:
                 os.unlink(partial)
 
     @staticmethod
     def load(path: Path) -> RowIndex | None:
+        """None if there is no index, or a damaged one: a power failure may leave a file without its content."""
         try:
             with path.open("rb") as file:
-                return RowIndex(np.load(file, allow_pickle=False), np.load(file, allow_pickle=False))
+                bounds, keys, checksum = (np.load(file, allow_pickle=False) for _ in range(3))
         except (OSError, ValueError, EOFError):
             return None
+        found = RowIndex(bounds, keys)
+        return found if np.array_equal(found._checksum, checksum) else None
+
+    @property
+    def _checksum(self) -> npt.NDArray[np.uint32]:
+        return np.array([crc32(self.keys, crc32(self.bounds))], np.uint32)

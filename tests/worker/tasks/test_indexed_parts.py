@@ -9,11 +9,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from cauce.fabric.names import Log
+from cauce.fabric.records import Record
 from cauce.plan import INTEGER, TEXT, Dataset, Integer, Relation, Table, Text, agg
 from cauce.runner.in_process import LocalRun, Settings
 from cauce.runner.sinks import Memory, Silent, prepare
 from cauce.scan.row_index import RowIndex
 from cauce.worker.tasks import indexed_parts
+from cauce.worker.tasks.task import Task
 
 sales = Table("sales", "sales.csv", {"item": Integer(), "shop": Text(), "sold": Integer()})
 dataset = Dataset("rare-items", (sales,))
@@ -77,6 +80,27 @@ def test_only_lines_with_wanted_keys_are_read(tmp_path: Path, by_lines: list[int
     assert answer(tmp_path, tmp_path / "work") == expected(rows)
     assert len(by_lines) > 5
     assert sum(by_lines) == len(expected(rows)) == 100
+
+
+def test_records_of_parts_are_the_same_with_and_without_an_index(
+    tmp_path: Path, by_lines: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that is repeated after a crash may find an index that it did not find before, or the other way round."""
+    write(tmp_path, rows_of(2_000))
+    sent: set[tuple[Log, Record]] = set()
+    emit = Task.emit
+
+    def remembered(task: Task, log: Log, output: Record) -> None:
+        sent.add((log, output.whole()))
+        emit(task, log, output)
+
+    monkeypatch.setattr(Task, "emit", remembered)
+    answer(tmp_path, tmp_path / "work")
+    with_indexes = sent.copy()
+    assert by_lines
+    sent.clear()
+    answer(tmp_path, None)
+    assert sent == with_indexes
 
 
 def test_without_temporary_files_parts_are_read_as_a_whole(tmp_path: Path, by_lines: list[int]) -> None:
