@@ -88,4 +88,4 @@ class RowIndex:
 
     @property
     def _checksum(self) -> npt.NDArray[np.uint32]:
-        return np.array([crc32(self.keys, crc32(self.bounds))], np.uint32)
+        return np.array([crc32(self.keys.data, crc32(self.bounds.data))], np.uint32)
