@@ -165,7 +165,8 @@ def run_gateway(
         # uvicorn declares a narrower type, and only calls it.
         http=Receiver,  # type: ignore[arg-type]
         ws="none",
-        loop="uvloop",
+        # uvloop where it is installed, else that of asyncio.
+        loop="auto",
         lifespan="on",
         log_config=None,
         access_log=False,
