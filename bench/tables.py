@@ -1,4 +1,4 @@
-"""Renders the tables of README.md and docs/performance.md from results: `python -m bench.tables [--results FILE]`.
+"""Renders the tables of measurements in README.md and docs from results: `python -m bench.tables [--results FILE]`.
 
 FILE is what `./cauce bench` has written; its results are added to `bench/results.json`, which the tables show. Without
 it the tables are rendered again. A table stands between two comments, `<!-- table: NAME -->` and `<!-- end -->`.
@@ -17,7 +17,7 @@ from bench.results import NAME, Result, add, load
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "bench" / NAME
-PAGES = ("README.md", "docs/performance.md")
+PAGES = ("README.md", "docs/comparison.md", "docs/performance.md")
 PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 COLUMNS: dict[str, Callable[[str], bool]] = {
     "DuckDB, loaded once": lambda name: name.startswith("DuckDB") and "loaded" in name,

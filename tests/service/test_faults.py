@@ -42,7 +42,7 @@ def test_a_job_that_ends_its_workers_by_a_fault_is_quarantined_after_three_crash
         part = "/v1/jobs/faulty/tables/notes/parts/0"
         assert service.ask("PUT", part, b"name\nx\n", {"Content-Type": "text/csv"}).status == 201
         assert service.complete("faulty", "notes", 1).status == 200
-        until("the end of the job", lambda: service.state("faulty") == "failed", 120.0)
+        until("the end of the job", lambda: service.state("faulty") == "failed", 300.0)
         cause = str(service.get("/v1/jobs/faulty").json()["cause"])
         assert "has killed its worker 3 times" in cause
         assert "such as SIGSEGV (3 times)" in cause
